@@ -82,14 +82,13 @@ static void verify(void *user, wlmi_method *method) {
   wlmi_method_verify(method, &comparison->operands, comparison->verifier);
 }
 
-static wlm_status note(void *user, int64_t i, const wlmi_method *method) {
-  (void)i;
+static wlm_status note(void *user, const wlmi_method *method) {
   if (method->failure) wlmi_comparison_note(((struct candidates *)user)->comparison, method);
   return WLM_OK;
 }
 
 wlm_status wlmi_comparison_search(wlmi_comparison *comparison, const wlmi_candidate_list *list, int finalists,
-                                  wlmi_screened *screened, wlmi_finals *finals) {
+                                  wlmi_timed *screened, wlmi_finals *finals) {
   struct candidates c = {comparison, list};
   const wlmi_search_rules rules = {
       .abandon = near,
@@ -100,7 +99,7 @@ wlm_status wlmi_comparison_search(wlmi_comparison *comparison, const wlmi_candid
   };
   const wlmi_search_field field = {.device = comparison->operands.device,
                                    .count = list->count,
-                                   .screened = screened,
+                                   .candidates = screened,
                                    .user = &c,
                                    .clock = wlmi_seconds,
                                    .enter = enter,
@@ -112,18 +111,18 @@ wlm_status wlmi_comparison_search(wlmi_comparison *comparison, const wlmi_candid
   WLM_CHECK(compile_all(comparison, list));
   const wlm_status status = wlmi_search(&field, &rules, finals);
   for (int i = 0; i < finals->count; i++)
-    if (finals->list[i].method.failure) wlmi_comparison_note(comparison, &finals->list[i].method);
+    if (finals->list[i].failure) wlmi_comparison_note(comparison, &finals->list[i]);
   return status;
 }
 
-static void take(wlmi_finalist *finalist, wlmi_method *winner) {
-  *winner = finalist->method;
-  finalist->method = (wlmi_method){0};
+static void take(wlmi_method *finalist, wlmi_method *winner) {
+  *winner = *finalist;
+  *finalist = (wlmi_method){0};
 }
 
 wlm_status wlmi_comparison_winners(wlmi_comparison *comparison, wlmi_winners *winners) {
   const wlmi_candidate_list *list = NULL;
-  wlmi_screened *screened = NULL;
+  wlmi_timed *screened = NULL;
   wlmi_finals finals = {.count = 0};
   wlm_status status;
   *winners = (wlmi_winners){0};
@@ -132,7 +131,7 @@ wlm_status wlmi_comparison_winners(wlmi_comparison *comparison, wlmi_winners *wi
   screened = wlmi_alloc_zero((size_t)list->count, sizeof *screened);
   if (!screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
   WLM_TRY(wlmi_comparison_search(comparison, list, FINALISTS, screened, &finals));
-  wlmi_finalist *plain = wlmi_finals_best(&finals, WLM_PLAIN), *prepared = wlmi_finals_best(&finals, WLM_PREPARED);
+  wlmi_method *plain = wlmi_finals_best(&finals, WLM_PLAIN), *prepared = wlmi_finals_best(&finals, WLM_PREPARED);
   if (!plain)
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
                       comparison->failures.size ? comparison->failures.data : "there is none"));

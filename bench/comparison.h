@@ -24,7 +24,7 @@ void wlmi_comparison_release(wlmi_comparison *comparison); /* also of a zeroed o
 /* Screens these candidates, and checks and times the best `finalists` of each kind again. The screening times are
  * stored in `screened`, an array of list->count zeroed elements. Release *finals also after an error. */
 wlm_status wlmi_comparison_search(wlmi_comparison *comparison, const wlmi_candidate_list *list, int finalists,
-                                  wlmi_screened *screened, wlmi_finals *finals);
+                                  wlmi_timed *screened, wlmi_finals *finals);
 
 /* The fastest correct candidates. Their times are not the ones to report. */
 typedef struct wlmi_winners {

@@ -105,7 +105,7 @@ done:
 }
 
 /* Keeps the fastest ones of the screening for the other lines. */
-static void keep_top(struct round *r, const wlmi_screened *screened) {
+static void keep_top(struct round *r, const wlmi_timed *screened) {
   const wlmi_candidate_list *list = &r->lines[0].list;
   double last = 0;
   while (r->top_count < TOP) {
@@ -169,15 +169,15 @@ static wlm_status compile(const struct round *r) {
 static wlm_status search(struct round *r, struct line *l) {
   wlmi_finals finals = {.count = 0};
   wlm_status status;
-  wlmi_screened *screened = wlmi_alloc_zero((size_t)l->list.count, sizeof *screened);
+  wlmi_timed *screened = wlmi_alloc_zero((size_t)l->list.count, sizeof *screened);
   if (!screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
   WLM_TRY(wlmi_comparison_search(&l->comparison, &l->list, FINALISTS, screened, &finals));
   if (l == r->lines) keep_top(r, screened);
-  wlmi_finalist *best = wlmi_finals_best(&finals, WLM_PLAIN);
+  wlmi_method *best = wlmi_finals_best(&finals, WLM_PLAIN);
   if (!best) goto done;
   l->best = r->count;
-  r->methods[r->count++] = best->method;
-  best->method = (wlmi_method){0};
+  r->methods[r->count++] = *best;
+  *best = (wlmi_method){0};
 done:
   wlmi_finals_release(&finals);
   wlmi_free(screened);

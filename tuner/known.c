@@ -10,9 +10,9 @@
 
 typedef struct entry {
   wlmi_hash key;
-  wlmi_known_time time;
+  double seconds;
+  int samples, kind, noisy;
   int64_t made_at;
-  int noisy;
 } entry;
 
 struct wlmi_known {
@@ -47,7 +47,7 @@ static int compare_keys(const void *left, const void *right) {
   return (a->low > b->low) - (a->low < b->low);
 }
 
-static int is_precise(const entry *e) { return e->time.samples >= WLM_PRECISE_SAMPLES; }
+static int is_precise(const entry *e) { return e->samples >= WLM_PRECISE_SAMPLES; }
 
 /* For equal keys precise measurements come first, among these the ones that are not noisy, then those with most
  * samples, then the fastest. */
@@ -57,18 +57,20 @@ static int compare(const void *left, const void *right) {
   if (order) return order;
   if (is_precise(a) != is_precise(b)) return is_precise(b) - is_precise(a);
   if (a->noisy != b->noisy) return a->noisy - b->noisy;
-  if (a->time.samples != b->time.samples) return a->time.samples > b->time.samples ? -1 : 1;
-  return (a->time.seconds > b->time.seconds) - (a->time.seconds < b->time.seconds);
+  if (a->samples != b->samples) return a->samples > b->samples ? -1 : 1;
+  return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
 static void add(wlmi_known *known, const wlmi_measurement_record *record) {
   const wlmi_hash places[2] = {wlmi_known_key(record->stats.fingerprint, record->problem, record->n),
                                wlmi_known_named_key(record->matrix_name, record->problem, record->n)};
-  const wlmi_known_time time = {record->failed ? INFINITY : (double)record->time_ps * 1e-12,
-                                record->failed ? 0 : record->samples, record->prepare_ps > 0};
   for (int i = 0; i < 2; i++)
-    known->entries[known->count++] = (entry){key_of(places[i], record->variant, record->version), time, record->made_at,
-                                             wlmi_measurement_is_noisy(record)};
+    known->entries[known->count++] = (entry){.key = key_of(places[i], record->variant, record->version),
+                                             .seconds = record->failed ? INFINITY : (double)record->time_ps * 1e-12,
+                                             .samples = record->failed ? 0 : record->samples,
+                                             .kind = record->prepare_ps > 0 ? WLM_PREPARED : WLM_PLAIN,
+                                             .noisy = wlmi_measurement_is_noisy(record),
+                                             .made_at = record->made_at};
 }
 
 wlm_status wlmi_known_load(wlm_store *store, const char *device_class, const char *compiler, const char *driver,
@@ -112,19 +114,20 @@ static const entry *find(const wlmi_known *known, wlmi_hash key) {
 /* A noisy measurement counts if it was no better the second time, so tuning also ends on a busy machine. Each tuning
  * that measures a variant stores one screening run, and a precise measurement too if the variant was a finalist; the
  * second time it need not be one. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *version,
-                    wlmi_known_time *time) {
-  const wlmi_hash key = key_of(known_key, variant, version);
+void wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *version, wlmi_timed *candidate) {
+  const wlmi_hash key = key_of(known_key, candidate->variant, version);
   const entry *best = find(known, key), *newest = best;
   int64_t precise = 0, screened = 0;
-  if (!best) return 0;
+  if (!best) return;
   for (const entry *e = best; e < known->entries + known->count && !compare_keys(e, &key); e++) {
-    const int failed = isinf(e->time.seconds);
+    const int failed = isinf(e->seconds);
     if (e->made_at > newest->made_at || (e->made_at == newest->made_at && failed)) newest = e;
     precise += !failed && is_precise(e);
     screened += !failed && !is_precise(e);
   }
-  if (isinf(newest->time.seconds)) best = newest;
-  *time = best->time;
-  return !best->noisy || precise > 1 || screened > 1;
+  if (isinf(newest->seconds)) best = newest;
+  candidate->seconds = best->seconds;
+  candidate->samples = best->samples;
+  candidate->kind = best->kind;
+  candidate->is_known = !best->noisy || precise > 1 || screened > 1;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "db/store.h"
+#include "tuner/timed.h"
 
 typedef struct wlmi_known wlmi_known;
 
@@ -16,12 +17,6 @@ void wlmi_known_destroy(wlmi_known *known); /* NULL is fine */
 wlmi_hash wlmi_known_key(const uint64_t fingerprint[2], const char *problem, int64_t n);
 wlmi_hash wlmi_known_named_key(const char *matrix_name, const char *problem, int64_t n);
 
-typedef struct wlmi_known_time {
-  double seconds; /* time of the best measurement; infinite if the newest one failed */
-  int samples;
-  int prepared;
-} wlmi_known_time;
-/* 1 if the variant was measured for the key in this version of its family, and twice if it was noisy. known = NULL has
- * no measurements. */
-int wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *variant, const char *version,
-                    wlmi_known_time *time);
+/* Gives the candidate the time of its best measurement for the key in this version of its family, or an infinite one if
+ * the newest failed. It is known if it was measured, and twice if that was noisy. known = NULL has no measurements. */
+void wlmi_known_find(const wlmi_known *known, wlmi_hash known_key, const char *version, wlmi_timed *candidate);

@@ -16,6 +16,7 @@ typedef struct wlmi_method {
   double seconds, spread; /* of one call, once timed */
   int samples;            /* from which seconds and spread were computed */
   int64_t calls;          /* in a sample */
+  int64_t candidate;      /* of a search: its index */
 } wlmi_method;
 
 /* Sets up a variant on the operands, with its own workspace and prepared memory, and prepares it. variant = NULL: the

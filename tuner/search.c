@@ -117,21 +117,26 @@ static wlm_status screen(search *s, wlmi_method *method, double best, double exp
   return status;
 }
 
+static void set_up(const wlmi_search_field *field, int64_t i, wlmi_method *method) {
+  field->enter(field->user, i, method);
+  method->candidate = i;
+}
+
 static wlm_status screen_one(search *s, int64_t i) {
   const wlmi_search_field *field = s->field;
-  wlmi_screened *screened = &field->screened[i];
+  wlmi_timed *candidate = &field->candidates[i];
   wlmi_method method;
   double first_call = 0;
-  field->enter(field->user, i, &method);
-  screened->kind = method.prepared ? WLM_PREPARED : WLM_PLAIN;
+  set_up(field, i, &method);
+  candidate->kind = method.prepared ? WLM_PREPARED : WLM_PLAIN;
   if (!method.failure) field->glance(field->user, &method, &first_call);
   if (!method.failure) {
-    wlm_status status = screen(s, &method, best_for(s->best, screened->kind), screened->expected, first_call);
+    wlm_status status = screen(s, &method, best_for(s->best, candidate->kind), candidate->expected, first_call);
     if (status != WLM_OK) wlmi_method_give_up(&method, status);
   }
-  screened->seconds = method.failure ? INFINITY : fmax(method.seconds, 1e-12);
-  s->best[screened->kind] = fmin(s->best[screened->kind], screened->seconds);
-  wlm_status status = field->report(field->user, i, &method);
+  candidate->seconds = method.failure ? INFINITY : fmax(method.seconds, 1e-12);
+  s->best[candidate->kind] = fmin(s->best[candidate->kind], candidate->seconds);
+  wlm_status status = field->report(field->user, &method);
   wlmi_method_release(&method);
   return status;
 }
@@ -139,7 +144,7 @@ static wlm_status screen_one(search *s, int64_t i) {
 static wlm_status screen_all(search *s) {
   const wlmi_search_field *field = s->field;
   for (int64_t i = 0, begun = 0; i < field->count; i++) {
-    if (field->screened[i].seconds > 0) continue;
+    if (field->candidates[i].seconds > 0) continue;
     if (begun && field->out_of_time && field->out_of_time(field->user)) break;
     begun = 1;
     WLM_CHECK(screen_one(s, i));
@@ -165,26 +170,26 @@ static wlm_status sort_screened(const wlmi_search_field *field, place **places, 
   *count = 0;
   WLM_CHECK(wlmi_alloc_array(field->count, sizeof **places, "candidates", (void **)places));
   for (int64_t i = 0; i < field->count; i++)
-    if (field->screened[i].seconds > 0 && isfinite(field->screened[i].seconds))
-      (*places)[(*count)++] = (place){field->screened[i].seconds, i};
+    if (field->candidates[i].seconds > 0 && isfinite(field->candidates[i].seconds))
+      (*places)[(*count)++] = (place){field->candidates[i].seconds, i};
   qsort(*places, (size_t)*count, sizeof **places, by_seconds);
   return WLM_OK;
 }
 
 static int finalists_by_seconds(const void *left, const void *right) {
-  const wlmi_finalist *a = left, *b = right;
-  if (!a->method.failure != !b->method.failure) return a->method.failure ? 1 : -1;
-  if (a->method.seconds != b->method.seconds) return a->method.seconds < b->method.seconds ? -1 : 1;
-  return (a->i > b->i) - (a->i < b->i);
+  const wlmi_method *a = left, *b = right;
+  if (!a->failure != !b->failure) return a->failure ? 1 : -1;
+  if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;
+  return (a->candidate > b->candidate) - (a->candidate < b->candidate);
 }
 
-static int kind_of(const wlmi_finalist *finalist) { return finalist->method.prepared ? WLM_PREPARED : WLM_PLAIN; }
+static int kind_of(const wlmi_method *method) { return method->prepared ? WLM_PREPARED : WLM_PLAIN; }
 
 static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
   best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].method.failure)
-      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].method.seconds);
+    if (!finals->list[i].failure)
+      best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].seconds);
 }
 
 /* Whether a candidate takes part in a round in which `better` ones of its kind do. A screening time that is too low by
@@ -193,10 +198,9 @@ static int has_place(const wlmi_search_round *round, int better, double seconds,
   return better < round->least || (better < round->most && seconds <= round->within * best);
 }
 
-static void enter(const wlmi_search_field *field, const place *place, wlmi_finalist *finalist) {
-  finalist->i = place->i;
-  field->enter(field->user, place->i, &finalist->method);
-  finalist->method.seconds = place->seconds;
+static void enter(const wlmi_search_field *field, const place *place, wlmi_method *finalist) {
+  set_up(field, place->i, finalist);
+  finalist->seconds = place->seconds;
 }
 
 /* Sets up the best screened candidates again. The first few that fail now are kept to be reported; the others keep
@@ -208,16 +212,16 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
   int64_t count;
   WLM_CHECK(sort_screened(field, &places, &count));
   for (int k = 0; k < WLM_KINDS; k++) s->best[k] = INFINITY;
-  for (int64_t p = count - 1; p >= 0; p--) s->best[field->screened[places[p].i].kind] = places[p].seconds;
+  for (int64_t p = count - 1; p >= 0; p--) s->best[field->candidates[places[p].i].kind] = places[p].seconds;
   for (int64_t p = 0; p < count; p++) {
-    const int kind = field->screened[places[p].i].kind;
+    const int kind = field->candidates[places[p].i].kind;
     if (!has_place(round, entered[kind], places[p].seconds, best_for(s->best, kind))) continue;
-    wlmi_finalist finalist;
+    wlmi_method finalist;
     enter(field, &places[p], &finalist);
-    entered[kind] += !finalist.method.failure;
-    failed += finalist.method.failure != NULL;
-    if (finalist.method.failure && failed > WLM_SEARCH_FAILURES)
-      wlmi_method_release(&finalist.method);
+    entered[kind] += !finalist.failure;
+    failed += finalist.failure != NULL;
+    if (finalist.failure && failed > WLM_SEARCH_FAILURES)
+      wlmi_method_release(&finalist);
     else
       finals->list[finals->count++] = finalist;
   }
@@ -232,16 +236,15 @@ static void keep_best(const search *s, const wlmi_search_round *round, int last,
   int kept[WLM_KINDS] = {0}, count = 0;
   find_best(finals, best);
   for (int i = 0; i < finals->count; i++) {
-    wlmi_finalist *finalist = &finals->list[i];
+    wlmi_method *finalist = &finals->list[i];
     const int kind = kind_of(finalist);
-    const int stays =
-        finalist->method.failure || has_place(round, kept[kind], finalist->method.seconds, best_for(best, kind));
-    if (stays && last && !finalist->method.failure) field->verify(field->user, &finalist->method);
-    kept[kind] += stays && !finalist->method.failure;
+    const int stays = finalist->failure || has_place(round, kept[kind], finalist->seconds, best_for(best, kind));
+    if (stays && last && !finalist->failure) field->verify(field->user, finalist);
+    kept[kind] += stays && !finalist->failure;
     if (stays)
       finals->list[count++] = *finalist;
     else
-      wlmi_method_release(&finalist->method);
+      wlmi_method_release(finalist);
   }
   finals->count = count;
 }
@@ -251,36 +254,33 @@ static int samples_for(const search *s, const wlmi_search_round *round, int last
                        int64_t calls) {
   double each = 0;
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].method.failure) each += 2 * (double)calls * finals->list[i].method.seconds;
+    if (!finals->list[i].failure) each += 2 * (double)calls * finals->list[i].seconds;
   const int least = last && round->samples > LEAST_FINAL_SAMPLES ? LEAST_FINAL_SAMPLES : last ? round->samples : 1;
   const double fit = each > 0 ? s->rules->round_seconds / each : round->samples;
   return fit < least ? least : fit > round->samples ? round->samples : (int)fit;
 }
 
 static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
-  wlmi_method methods[WLM_SEARCH_FINALISTS];
   double best[WLM_KINDS];
   find_best(finals, best);
   const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
   if (!isfinite(quickest)) return WLM_OK;
   const int64_t calls = wlmi_calls_for(round->sample_seconds, quickest);
   const int samples = samples_for(s, round, last, finals, calls);
-  for (int i = 0; i < finals->count; i++) methods[i] = finals->list[i].method;
-  wlm_status status = wlmi_methods_time(s->field->device, methods, finals->count, calls, samples);
-  for (int i = 0; i < finals->count; i++) finals->list[i].method = methods[i];
+  const wlm_status status = wlmi_methods_time(s->field->device, finals->list, finals->count, calls, samples);
   qsort(finals->list, (size_t)finals->count, sizeof *finals->list, finalists_by_seconds);
   return status;
 }
 
 static int has_passed(const wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].method.failure && kind_of(&finals->list[i]) == kind) return 1;
+    if (!finals->list[i].failure && kind_of(&finals->list[i]) == kind) return 1;
   return 0;
 }
 
 static int was_tried(const wlmi_finals *finals, int64_t i) {
   for (int k = 0; k < finals->count; k++)
-    if (finals->list[k].i == i) return 1;
+    if (finals->list[k].candidate == i) return 1;
   return 0;
 }
 
@@ -292,11 +292,11 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
   wlm_status status = sort_screened(field, &places, &count);
   *added = 0;
   for (int64_t p = 0; status == WLM_OK && p < count && finals->count < WLM_SEARCH_FINALISTS; p++) {
-    if (has_passed(finals, field->screened[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
-    wlmi_finalist *finalist = &finals->list[finals->count++];
+    if (has_passed(finals, field->candidates[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
+    wlmi_method *finalist = &finals->list[finals->count++];
     enter(field, &places[p], finalist);
-    if (!finalist->method.failure) field->verify(field->user, &finalist->method);
-    *added += !finalist->method.failure;
+    if (!finalist->failure) field->verify(field->user, finalist);
+    *added += !finalist->failure;
   }
   wlmi_free(places);
   return status;
@@ -306,9 +306,9 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
 static void take_times(wlmi_finals *finals, const wlmi_finals *from) {
   for (int i = 0; i < finals->count; i++)
     for (int k = 0; k < from->count; k++) {
-      wlmi_method *to = &finals->list[i].method;
-      const wlmi_method *method = &from->list[k].method;
-      if (from->list[k].i != finals->list[i].i || to->failure) continue;
+      wlmi_method *to = &finals->list[i];
+      const wlmi_method *method = &from->list[k];
+      if (method->candidate != to->candidate || to->failure) continue;
       to->seconds = method->seconds;
       to->spread = fmax(method->spread, finals->lost);
       to->samples = method->samples;
@@ -356,8 +356,8 @@ wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *
   search s = {.field = field, .rules = rules, .best = {INFINITY, INFINITY}};
   if (finals) finals->count = 0;
   for (int64_t i = 0; i < field->count; i++)
-    if (field->screened[i].seconds > 0)
-      s.best[field->screened[i].kind] = fmin(s.best[field->screened[i].kind], field->screened[i].seconds);
+    if (field->candidates[i].seconds > 0)
+      s.best[field->candidates[i].kind] = fmin(s.best[field->candidates[i].kind], field->candidates[i].seconds);
   WLM_CHECK(screen_all(&s));
   if (!finals) return WLM_OK;
   const int last = rules->round_count - 1;
@@ -371,14 +371,12 @@ wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *
 }
 
 void wlmi_finals_release(wlmi_finals *finals) {
-  for (int i = 0; i < finals->count; i++) wlmi_method_release(&finals->list[i].method);
+  for (int i = 0; i < finals->count; i++) wlmi_method_release(&finals->list[i]);
   finals->count = 0;
 }
 
-wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind) {
-  for (int i = 0; i < finals->count; i++) {
-    wlmi_finalist *finalist = &finals->list[i];
-    if (!finalist->method.failure && (kind != WLM_PLAIN || !finalist->method.prepared)) return finalist;
-  }
+wlmi_method *wlmi_finals_best(wlmi_finals *finals, int kind) {
+  for (int i = 0; i < finals->count; i++)
+    if (!finals->list[i].failure && (kind != WLM_PLAIN || !finals->list[i].prepared)) return &finals->list[i];
   return NULL;
 }

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "tuner/method.h"
-
-enum { WLM_PLAIN, WLM_PREPARED, WLM_KINDS }; /* whether a candidate must be prepared */
+#include "tuner/timed.h"
 
 /* A round of successive halving. For each kind it times the best `least` again, and more, up to `most`, if they took at
  * most `within` times the best. */
@@ -26,20 +25,8 @@ typedef struct wlmi_search_rules {
   wlmi_search_round rounds[WLM_SEARCH_ROUNDS];
 } wlmi_search_rules;
 
-/* A candidate's screening time, known from before or measured. */
-typedef struct wlmi_screened {
-  double seconds; /* 0 = not screened yet; infinite = it failed */
-  int kind;
-  double expected; /* seconds that a model predicts; 0 = unknown */
-} wlmi_screened;
-
-typedef struct wlmi_finalist {
-  int64_t i;
-  wlmi_method method; /* has a failure if the full comparison found it wrong; such ones come last */
-} wlmi_finalist;
-
 typedef struct wlmi_finals {
-  wlmi_finalist list[WLM_SEARCH_FINALISTS]; /* the fastest first */
+  wlmi_method list[WLM_SEARCH_FINALISTS]; /* the fastest first; then those that the full comparison found wrong */
   int count;
   int repeats; /* of the last round, because the machine was busy; the calmest one counts, */
   double lost; /* in which the calling thread did not run for this share; no spread is less. 0 = it was calm */
@@ -49,7 +36,7 @@ typedef struct wlmi_finals {
 typedef struct wlmi_search_field {
   wlmi_device *device;
   int64_t count;
-  wlmi_screened *screened; /* of each */
+  wlmi_timed *candidates; /* those without a time are screened */
   void *user;
   double (*clock)(void); /* wlmi_seconds, or the fake clock of a test */
   /* Sets a candidate up; one that cannot be set up gets a failure. */
@@ -62,7 +49,7 @@ typedef struct wlmi_search_field {
   void (*check_again)(void *user, wlmi_finals *finals);
   /* Called after each screening; the method has seconds and samples, or a failure. A status other than WLM_OK ends the
    * search and is returned. */
-  wlm_status (*report)(void *user, int64_t i, const wlmi_method *method);
+  wlm_status (*report)(void *user, const wlmi_method *method);
   int (*out_of_time)(void *user); /* asked once one candidate was screened: non-zero ends the screening; NULL = all are
                                    * screened */
   int (*in_a_hurry)(void *user);  /* asked after the screening: non-zero = only the last round is run; NULL = all are */
@@ -74,4 +61,4 @@ typedef struct wlmi_search_field {
 wlm_status wlmi_search(const wlmi_search_field *field, const wlmi_search_rules *rules, wlmi_finals *finals);
 void wlmi_finals_release(wlmi_finals *finals); /* also of a zeroed one */
 /* The fastest unprepared finalist, or the fastest of all; NULL if there is none. */
-wlmi_finalist *wlmi_finals_best(wlmi_finals *finals, int kind);
+wlmi_method *wlmi_finals_best(wlmi_finals *finals, int kind);

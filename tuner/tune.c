@@ -34,9 +34,9 @@ static wlm_status check_options(const wlm_tune_options *o) {
 /* ---- looks ------------------------------------------------------------------------------------------------- */
 
 /* A kernel that wrote out of bounds may have made the device unusable; then nothing more can be measured. */
-static wlm_status survived(wlmi_tuning *t, const wlmi_method *method, const char *variant) {
+static wlm_status survived(wlmi_tuning *t, const wlmi_method *method) {
   if (!method->failure || t->device->ops->synchronize(t->device, NULL) == WLM_OK) return WLM_OK;
-  return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", variant);
+  return wlmi_fail_in(WLM_ERR_DEVICE, "%s left the device unusable", t->candidates[method->candidate].variant);
 }
 
 static void note_failure(wlmi_tuning *t, const wlmi_method *method) {
@@ -47,7 +47,7 @@ static void note_failure(wlmi_tuning *t, const wlmi_method *method) {
 
 static int may_pass(const wlmi_method *method) { return method->failure && !wlmi_failure_is_lasting(method->status); }
 
-static wlm_status after_screening(void *user, int64_t i, const wlmi_method *screened) {
+static wlm_status after_screening(void *user, const wlmi_method *screened) {
   wlmi_tuning *t = user;
   wlm_status status;
   double prepare_seconds = 0;
@@ -61,14 +61,14 @@ static wlm_status after_screening(void *user, int64_t i, const wlmi_method *scre
   note_failure(t, &method);
   if (may_pass(&method)) {
     t->summary.put_off++;
-    status = wlmi_tuning_put_off(t, i, &method);
+    status = wlmi_tuning_put_off(t, &method);
     goto done;
   }
   t->summary.measured++;
   t->summary.failed += method.failure != NULL;
   t->spared |= !method.failure && !t->last_spills;
-  WLM_TRY(wlmi_tuning_put(t, i, &method, prepare_seconds, NULL));
-  WLM_TRY(survived(t, &method, t->candidates[i].variant));
+  WLM_TRY(wlmi_tuning_put(t, &method, prepare_seconds, NULL));
+  WLM_TRY(survived(t, &method));
   status = wlmi_tuning_store_in_time(t);
 done:
   if (method.failure != screened->failure) wlmi_method_free_failure(method.failure);
@@ -77,8 +77,7 @@ done:
 
 /* ---- the finals ---------------------------------------------------------------------------------------- */
 
-static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
-  wlmi_method *method = &finalist->method;
+static wlm_status keep_finalist(wlmi_tuning *t, wlmi_method *method) {
   const wlmi_buffer *flush = wlmi_tuning_out_of_budget(t) ? NULL : wlmi_tuner_flush_buffer(t->tuner);
   double prepare_seconds = 0;
   wlmi_timing cold = {0};
@@ -94,8 +93,8 @@ static wlm_status keep_finalist(wlmi_tuning *t, wlmi_finalist *finalist) {
   if (may_pass(method)) return WLM_OK; /* it keeps its screening time, which cannot win */
   t->summary.finalists += !method->failure;
   if (!method->failure) t->most_spread = fmax(t->most_spread, method->spread);
-  wlm_status status = wlmi_tuning_put(t, finalist->i, method, prepare_seconds, &cold);
-  return status == WLM_OK ? survived(t, method, t->candidates[finalist->i].variant) : status;
+  wlm_status status = wlmi_tuning_put(t, method, prepare_seconds, &cold);
+  return status == WLM_OK ? survived(t, method) : status;
 }
 
 /* The error if no kernel passed the full comparison. */
@@ -152,9 +151,10 @@ static wlm_status search(wlmi_tuning *t) {
 static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
-    const wlmi_tuner_candidate candidate = t->candidates[i];
-    precise += candidate.time.samples >= WLM_PRECISE_SAMPLES;
-    if (candidate.known) continue;
+    wlmi_timed candidate = t->candidates[i];
+    precise += candidate.samples >= WLM_PRECISE_SAMPLES;
+    if (candidate.is_known) continue;
+    candidate.seconds = 0; /* of a noisy measurement */
     t->candidates[i] = t->candidates[t->fresh];
     t->candidates[t->fresh++] = candidate;
   }
@@ -165,15 +165,11 @@ static int64_t sort_out_known(wlmi_tuning *t) {
 
 static wlm_status begin_search(wlmi_tuning *t) {
   t->jobs = wlmi_alloc_zero((size_t)t->fresh, sizeof *t->jobs);
-  t->screened = wlmi_alloc_zero((size_t)t->count, sizeof *t->screened);
-  if (!t->jobs || !t->screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
+  if (!t->jobs) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
   WLM_CHECK(wlmi_tuning_order(t));
   WLM_CHECK(wlmi_verifier_create(&t->operands, t->options->seed, &t->verifier));
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
-  for (int64_t i = t->fresh; i < t->count; i++)
-    t->screened[i] = (wlmi_screened){.seconds = t->candidates[i].time.seconds,
-                                     .kind = t->candidates[i].time.prepared ? WLM_PREPARED : WLM_PLAIN};
   t->summary.making = wlmi_seconds() - t->started;
   if (t->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
   return wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
@@ -224,7 +220,6 @@ static void release(wlmi_tuning *t) {
   for (int64_t i = 0; t->jobs && i < t->fresh; i++) wlmi_free(t->jobs[i].detail);
   wlmi_free(t->jobs);
   wlmi_free(t->reason);
-  wlmi_free(t->screened);
   wlmi_free(t->candidates);
   wlmi_measurements_free(t->unstored, t->unstored_count);
   wlmi_verifier_destroy(t->verifier);

@@ -64,7 +64,7 @@ static void enter(void *user, int64_t i, wlmi_method *method) {
     wlmi_method_give_up(method, job->status);
   } else {
     wlmi_method_variant(t->context, &t->operands, t->candidates[i].variant, method);
-    const int is_first = !(t->screened[i].seconds > 0);
+    const int is_first = !(t->candidates[i].seconds > 0);
     const wlm_status status = is_first && !method->failure ? check_fit(t, method->plan) : WLM_OK;
     if (status != WLM_OK) wlmi_method_give_up(method, status);
   }
@@ -95,20 +95,20 @@ static void check_misaligned(wlmi_tuning *t, wlmi_finals *finals) {
   if (wlmi_operands_moved(&t->operands) > most_shifted) return;
   status = wlmi_operands_shift(&t->operands, 1);
   for (int i = 0; i < finals->count && status == WLM_OK; i++) {
-    wlmi_method *method = &finals->list[i].method;
+    wlmi_method *method = &finals->list[i];
     const double error = method->max_rel_err;
     wlmi_method_glance(method, &t->operands, t->verifier, &seconds);
     if (!method->failure) method->max_rel_err = fmax(error, method->max_rel_err);
   }
   const wlm_status back = wlmi_operands_shift(&t->operands, 0);
   status = status == WLM_OK ? back : status;
-  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_method_give_up(&finals->list[i].method, status);
+  for (int i = 0; i < finals->count && status != WLM_OK; i++) wlmi_method_give_up(&finals->list[i], status);
 }
 
 static void check_again(void *user, wlmi_finals *finals) {
   wlmi_tuning *t = user;
   const double start = wlmi_seconds();
-  for (int i = 0; i < finals->count; i++) wlmi_method_verify_again(&finals->list[i].method, &t->operands, t->verifier);
+  for (int i = 0; i < finals->count; i++) wlmi_method_verify_again(&finals->list[i], &t->operands, t->verifier);
   check_misaligned(t, finals);
   t->summary.checking += wlmi_seconds() - start;
 }
@@ -129,7 +129,7 @@ wlmi_search_field wlmi_tuning_field(wlmi_tuning *t) {
   return (wlmi_search_field){
       .device = t->device,
       .count = t->count,
-      .screened = t->screened,
+      .candidates = t->candidates,
       .user = t,
       .clock = wlmi_seconds,
       .enter = enter,

@@ -36,7 +36,7 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t) {
   wlm_status status;
   wlmi_context_forecast forecast = {.list = NULL};
   wlmi_expectation *expected = NULL;
-  wlmi_tuner_candidate *sorted = NULL;
+  wlmi_timed *sorted = NULL;
   int64_t *order = NULL;
   WLM_TRY(wlmi_context_forecast_make(t->context, t->stats, &t->operands.spec, &forecast));
   WLM_TRY(wlmi_alloc_array(t->fresh, sizeof *expected, "candidates", (void **)&expected));
@@ -48,7 +48,7 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t) {
   wlmi_candidate_order(expected, t->fresh, t->options->seed, order);
   for (int64_t i = 0; i < t->fresh; i++) {
     sorted[i] = t->candidates[order[i]];
-    t->screened[i].expected = is_trusted(&forecast.of) ? expected[order[i]].seconds : 0;
+    sorted[i].expected = is_trusted(&forecast.of) ? expected[order[i]].seconds : 0;
   }
   memcpy(t->candidates, sorted, (size_t)t->fresh * sizeof *sorted);
 done:

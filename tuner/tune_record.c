@@ -67,11 +67,13 @@ static void describe_failure(const wlmi_method *method, wlmi_text *reason) {
   wlmi_text_printf(reason, "%s: %s", wlm_status_message(method->status), method->failure);
 }
 
-wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method) {
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, const wlmi_method *method) {
   wlmi_text reason = {0};
   describe_failure(method, &reason);
-  const wlm_candidate_result result = {
-      .variant = t->candidates[i].variant, .failed = 1, .reason = reason.data, .max_rel_err = method->max_rel_err};
+  const wlm_candidate_result result = {.variant = t->candidates[method->candidate].variant,
+                                       .failed = 1,
+                                       .reason = reason.data,
+                                       .max_rel_err = method->max_rel_err};
   wlm_status status;
   WLM_TRY(wlmi_tuning_store(t)); /* in their order */
   t->reported++;
@@ -81,15 +83,14 @@ done:
   return status;
 }
 
-wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
-                           const wlmi_timing *cold) {
+wlm_status wlmi_tuning_put(wlmi_tuning *t, const wlmi_method *method, double prepare_seconds, const wlmi_timing *cold) {
   char problem_key[WLM_SPEC_KEY];
   wlmi_measurement_record record;
   wlmi_text reason = {0};
   wlm_status status;
   wlmi_spec_key(&t->operands.spec, problem_key);
   wlmi_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n,
-                      t->candidates[i].variant, &record);
+                      t->candidates[method->candidate].variant, &record);
   record.clock = WLM_CLOCK_HOT;
   record.max_rel_err = method->max_rel_err;
   record.failed = method->failure != NULL;

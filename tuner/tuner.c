@@ -73,8 +73,8 @@ wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner) { return tuner->context
 
 /* ---- candidates --------------------------------------------------------------------------------------- */
 
-wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
-                                 wlmi_tuner_candidate **candidates, int64_t *count) {
+wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key, wlmi_timed **candidates,
+                                 int64_t *count) {
   const wlmi_device_info *info = &wlmi_context_device(tuner->context)->info;
   const wlmi_candidate_list *list;
   wlm_status status;
@@ -84,11 +84,10 @@ wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_
   WLM_TRY(wlmi_alloc_array(list->count, sizeof **candidates, "candidates", (void **)candidates));
   *count = list->count;
   for (int64_t i = 0; i < *count; i++) {
-    wlmi_tuner_candidate *c = &(*candidates)[i];
-    *c = (wlmi_tuner_candidate){.known = 0};
+    wlmi_timed *c = &(*candidates)[i];
+    *c = (wlmi_timed){.seconds = 0};
     memcpy(c->variant, list->candidates[i].variant, sizeof c->variant);
-    const char *version = wlmi_family_version(list->families, c->variant);
-    c->known = wlmi_known_find(tuner->known, known_key, c->variant, version, &c->time);
+    wlmi_known_find(tuner->known, known_key, wlmi_family_version(list->families, c->variant), c);
   }
 done:
   wlmi_candidates_drop(list);
@@ -98,16 +97,16 @@ done:
 wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlmi_spec *spec, int64_t *left,
                            int64_t *count) {
   char key[WLM_SPEC_KEY];
-  wlmi_tuner_candidate *candidates;
+  wlmi_timed *candidates;
   int64_t known = 0, works = 0, precise = 0;
   wlmi_spec_key(spec, key);
   wlm_status status =
       wlmi_tuner_candidates(tuner, spec, wlmi_known_named_key(matrix_name, key, spec->problem.n), &candidates, count);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < *count; i++) {
-    known += candidates[i].known;
-    works += candidates[i].known && isfinite(candidates[i].time.seconds);
-    precise += candidates[i].time.samples >= WLM_PRECISE_SAMPLES;
+    known += candidates[i].is_known;
+    works += candidates[i].is_known && isfinite(candidates[i].seconds);
+    precise += candidates[i].samples >= WLM_PRECISE_SAMPLES;
   }
   *left = known == *count && works && !precise ? 1 : *count - known;
   wlmi_free(candidates);

@@ -45,15 +45,9 @@ wlm_status wlmi_tuner_reread(wlmi_tuner *tuner);
 wlm_store *wlmi_tuner_store(const wlmi_tuner *tuner);
 wlm_context *wlmi_tuner_context(const wlmi_tuner *tuner);
 
-/* A candidate of a spec, and its time on one matrix if the store has it. */
-typedef struct wlmi_tuner_candidate {
-  char variant[WLM_VARIANT_NAME];
-  int known;
-  wlmi_known_time time; /* if known */
-} wlmi_tuner_candidate;
-/* All candidates in a new array (wlmi_free). known_key: see known.h. */
-wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key,
-                                 wlmi_tuner_candidate **candidates, int64_t *count);
+/* All candidates of a spec in a new array (wlmi_free), with the times that the store has. known_key: see known.h. */
+wlm_status wlmi_tuner_candidates(wlmi_tuner *tuner, const wlmi_spec *spec, wlmi_hash known_key, wlmi_timed **candidates,
+                                 int64_t *count);
 
 /* A buffer larger than the caches, to be overwritten; size 0 if it could not be allocated. Lives as long as the tuner.
  */

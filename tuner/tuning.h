@@ -20,10 +20,9 @@ typedef struct wlmi_tuning {
   wlmi_device *device;
   wlmi_operands operands;
   wlmi_verifier *verifier;
-  wlmi_tuner_candidate *candidates; /* the ones to measure come first */
-  int64_t count, fresh;             /* fresh: the number to measure, */
-  int64_t doubtful;                 /* of which this many, the last ones, are expected to be slow */
-  wlmi_screened *screened;
+  wlmi_timed *candidates; /* the ones to measure come first */
+  int64_t count, fresh;   /* fresh: the number to measure, */
+  int64_t doubtful;       /* of which this many, the last ones, are expected to be slow */
   wlmi_compile_job *jobs; /* of the fresh ones */
   wlmi_compiling *compiling;
   int64_t compiled;                  /* on the host: number of finished jobs */
@@ -56,12 +55,11 @@ wlm_status wlmi_tuning_order(wlmi_tuning *t);
 
 /* Calls the caller's progress function; last = NULL: nothing new. WLM_ERR_CANCELLED if the caller wants to stop. */
 wlm_status wlmi_tuning_report(wlmi_tuning *t, const wlm_candidate_result *last);
-/* Keeps the result of candidate i to be stored; it is reported once it is on the disk. prepare_seconds and cold may
- * be 0. */
-wlm_status wlmi_tuning_put(wlmi_tuning *t, int64_t i, const wlmi_method *method, double prepare_seconds,
-                           const wlmi_timing *cold);
+/* Keeps the result of a candidate to be stored; it is reported once it is on the disk. prepare_seconds and cold may be
+ * 0. */
+wlm_status wlmi_tuning_put(wlmi_tuning *t, const wlmi_method *method, double prepare_seconds, const wlmi_timing *cold);
 /* Reports a temporary failure without storing it; the next tuning tries the candidate again. */
-wlm_status wlmi_tuning_put_off(wlmi_tuning *t, int64_t i, const wlmi_method *method);
+wlm_status wlmi_tuning_put_off(wlmi_tuning *t, const wlmi_method *method);
 /* Stores the results that were kept, then reports them. Results are stored in groups, because each write waits for the
  * disk: after screening runs a group is written every fifth of a second. */
 wlm_status wlmi_tuning_store(wlmi_tuning *t);

@@ -146,7 +146,8 @@ static void verify(void *user, wlmi_method *method) {
   if (f.wrong[i]) wlmi_method_fail(method, "wrong");
 }
 
-static wlm_status report_one(void *user, int64_t i, const wlmi_method *method) {
+static wlm_status report_one(void *user, const wlmi_method *method) {
+  const int64_t i = method->candidate;
   (void)user;
   assert_true(method->failure || (method->seconds > 0 && method->samples == 1 && method->max_rel_err == 1e-7));
   f.order[f.told++] = i;
@@ -158,7 +159,7 @@ static wlm_status report_one(void *user, int64_t i, const wlmi_method *method) {
 static void check_again(void *user, wlmi_finals *finals) {
   (void)user;
   for (int i = 0; i < finals->count; i++)
-    if (f.goes_wrong[finals->list[i].i]) wlmi_method_fail(&finals->list[i].method, "wrong the second time");
+    if (f.goes_wrong[finals->list[i].candidate]) wlmi_method_fail(&finals->list[i], "wrong the second time");
 }
 
 static int in_a_hurry(void *user) { return (void)user, f.hurries; }
@@ -177,11 +178,11 @@ static void begin(int64_t count, uint64_t seed, double noise) {
   for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
 }
 
-static wlm_status play(wlmi_screened *screened, wlmi_finals *finals) {
-  wlmi_screened none[MOST] = {{0}};
+static wlm_status play(wlmi_timed *screened, wlmi_finals *finals) {
+  wlmi_timed none[MOST] = {{0}};
   const wlmi_search_field field = {.device = &f.device,
                                    .count = f.count,
-                                   .screened = screened ? screened : none,
+                                   .candidates = screened ? screened : none,
                                    .clock = fake_clock,
                                    .enter = enter,
                                    .glance = glance,
@@ -207,14 +208,14 @@ static void the_planted_best_survives_noise(void **state) {
     const int64_t best = (int64_t)(draw(&f.random) % 150);
     f.cost[best] = 1e-5;
     assert_status(WLM_OK, play(NULL, &finals));
-    assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, best);
-    assert_int_equal(finals.list[0].i, best);
+    assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, best);
+    assert_int_equal(finals.list[0].candidate, best);
     assert_true(finals.count >= 2 && finals.count <= 8);
     for (int i = 0; i < finals.count; i++) {
-      assert_int_equal(finals.list[i].method.samples, 9);
-      assert_int_equal(f.verified[finals.list[i].i], 1);
-      assert_true(finals.list[i].method.max_rel_err == 2e-7);
-      assert_true(!i || finals.list[i].method.seconds >= finals.list[i - 1].method.seconds);
+      assert_int_equal(finals.list[i].samples, 9);
+      assert_int_equal(f.verified[finals.list[i].candidate], 1);
+      assert_true(finals.list[i].max_rel_err == 2e-7);
+      assert_true(!i || finals.list[i].seconds >= finals.list[i - 1].seconds);
     }
     for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
     wlmi_finals_release(&finals);
@@ -230,7 +231,7 @@ static void similar_candidates_lose_little(void **state) {
     begin(150, seed, 0.06);
     for (int i = 0; i < 150; i++) f.cost[i] = 1e-5 * (1 + 0.004 * ((i * 37 + (int)seed) % 150));
     assert_status(WLM_OK, play(NULL, &finals));
-    const double regret = f.cost[finals.list[0].i] / 1e-5;
+    const double regret = f.cost[finals.list[0].candidate] / 1e-5;
     assert_true(regret < 1.05);
     logs += log(regret);
     wlmi_finals_release(&finals);
@@ -261,7 +262,7 @@ static void slow_launches_drop_nothing_fast(void **state) {
   (void)state;
   static wlmi_finals finals;
   for (int at = 0; at < 20; at++) {
-    wlmi_screened screened[MOST] = {{0}};
+    wlmi_timed screened[MOST] = {{0}};
     begin(20, (uint64_t)at, 0);
     f.launch = 40e-6;
     for (int i = 0; i < 20; i++) f.cost[i] = 1.2e-6 + 3e-8 * i;
@@ -271,7 +272,7 @@ static void slow_launches_drop_nothing_fast(void **state) {
     for (int i = 1; i < 20; i++) assert_int_equal(f.timers[i] > 0, f.cost[i] < 1e-3);
     assert_true(fabs(screened[(at + 5) % 20].seconds - 1e-3) <
                 (at == 15 ? 50e-6 : 1e-9)); /* the first has its launch */
-    assert_int_equal(finals.list[0].i, at);
+    assert_int_equal(finals.list[0].candidate, at);
     wlmi_finals_release(&finals);
   }
 }
@@ -283,8 +284,8 @@ static void long_calls_take_few_samples(void **state) {
   begin(100, 5, 0.02);
   for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(finals.list[0].i, 0);
-  assert_true(finals.list[0].method.samples >= 3);
+  assert_int_equal(finals.list[0].candidate, 0);
+  assert_true(finals.list[0].samples >= 3);
   assert_true(f.now < 100 * 2 * 35e-3 + 3);
   wlmi_finals_release(&finals);
 }
@@ -297,13 +298,13 @@ static void both_kinds_have_finalists(void **state) {
   f.cost[30] = 0.9e-5; /* the fastest unprepared candidate */
   f.cost[51] = 0.3e-5;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, 30);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 51);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, 30);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 51);
   wlmi_finals_release(&finals);
   f.cost[51] = 1e-4; /* now the fastest candidate of all is unprepared */
   f.told = 0;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 30);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 30);
   wlmi_finals_release(&finals);
 }
 
@@ -315,13 +316,13 @@ static void wrong_candidates_are_replaced(void **state) {
   f.wrong[0] = f.wrong[1] = 1;
   f.breaks[20] = 1;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(finals.list[0].i, 2);
-  assert_null(finals.list[0].method.failure);
+  assert_int_equal(finals.list[0].candidate, 2);
+  assert_null(finals.list[0].failure);
   int failed = 0;
   for (int i = 0; i < finals.count; i++)
-    if (finals.list[i].method.failure) {
-      assert_true(finals.list[i].i < 2);
-      assert_string_equal(finals.list[i].method.failure, "wrong");
+    if (finals.list[i].failure) {
+      assert_true(finals.list[i].candidate < 2);
+      assert_string_equal(finals.list[i].failure, "wrong");
       assert_true(i >= finals.count - 2);
       failed++;
     }
@@ -344,11 +345,11 @@ static void the_fastest_correct_candidate_wins(void **state) {
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
     for (int i = 0; i < 30; i++) *(again ? &f.goes_wrong[i] : &f.wrong[i]) = 1;
     assert_status(WLM_OK, play(NULL, &finals));
-    const wlmi_finalist *best = wlmi_finals_best(&finals, WLM_PREPARED);
+    const wlmi_method *best = wlmi_finals_best(&finals, WLM_PREPARED);
     assert_non_null(best);
-    assert_int_equal(best->i, 30);
+    assert_int_equal(best->candidate, 30);
     assert_int_equal(f.verified[30], 1);
-    assert_int_equal(best->method.samples, 9);
+    assert_int_equal(best->samples, 9);
     wlmi_finals_release(&finals);
   }
 }
@@ -357,7 +358,7 @@ static void the_fastest_correct_candidate_wins(void **state) {
 static void a_burst_does_not_count(void **state) {
   (void)state;
   static wlmi_finals finals;
-  wlmi_screened screened[20];
+  wlmi_timed screened[20];
   for (int length = 1; length <= 2; length++) {
     begin(20, 18, 0.01);
     memset(screened, 0, sizeof screened);
@@ -366,7 +367,7 @@ static void a_burst_does_not_count(void **state) {
     f.burst = 9;
     f.burst_left = length;
     assert_status(WLM_OK, play(screened, &finals));
-    assert_int_equal(finals.list[0].i, 9);
+    assert_int_equal(finals.list[0].candidate, 9);
     wlmi_finals_release(&finals);
     /* The same with a call of 15 ms, which loading the kernel cannot explain. */
     begin(20, 18, 0.01);
@@ -376,7 +377,7 @@ static void a_burst_does_not_count(void **state) {
     f.burst = 9;
     f.burst_left = 1;
     assert_status(WLM_OK, play(screened, &finals));
-    assert_int_equal(finals.list[0].i, 9);
+    assert_int_equal(finals.list[0].candidate, 9);
     wlmi_finals_release(&finals);
   }
 }
@@ -385,7 +386,7 @@ static void a_burst_does_not_count(void **state) {
 static void a_fast_first_call_counts(void **state) {
   (void)state;
   static wlmi_finals finals;
-  wlmi_screened screened[20] = {{0}};
+  wlmi_timed screened[20] = {{0}};
   begin(20, 18, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 30e-3 * (1 + 0.02 * i); /* so long that one more call is enough */
   f.cost[9] = 20e-3;
@@ -393,7 +394,7 @@ static void a_fast_first_call_counts(void **state) {
   f.burst_left = f.burst_after = 1;
   assert_status(WLM_OK, play(screened, &finals));
   assert_true(screened[9].seconds < 22e-3);
-  assert_int_equal(finals.list[0].i, 9);
+  assert_int_equal(finals.list[0].candidate, 9);
   wlmi_finals_release(&finals);
 }
 
@@ -402,7 +403,7 @@ static void a_fast_first_call_counts(void **state) {
 static void disagreeing_times_have_a_spread(void **state) {
   (void)state;
   static wlmi_finals finals;
-  wlmi_screened screened[20] = {{0}};
+  wlmi_timed screened[20] = {{0}};
   begin(20, 19, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-4 * (1 + 0.02 * i);
   f.cost[4] = 1e-3;
@@ -420,7 +421,7 @@ static void unexpected_times_are_measured_again(void **state) {
   (void)state;
   static wlmi_finals finals;
   for (int expects = 0; expects < 2; expects++) {
-    wlmi_screened screened[20] = {{0}};
+    wlmi_timed screened[20] = {{0}};
     begin(20, 20, 0.01);
     for (int i = 0; i < 20; i++) f.cost[i] = 1e-3 * (1 + 0.02 * i);
     if (expects) screened[9].expected = 1e-3;
@@ -445,11 +446,11 @@ static void failing_setups_are_replaced(void **state) {
   }
   assert_status(WLM_OK, play(NULL, &finals));
   int failed = 0;
-  for (int i = 0; i < finals.count; i++) failed += finals.list[i].method.failure != NULL;
+  for (int i = 0; i < finals.count; i++) failed += finals.list[i].failure != NULL;
   assert_int_equal(failed, WLM_SEARCH_FAILURES);
-  for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].i], 2);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->i, 100);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->i, 100);
+  for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].candidate], 2);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 100);
+  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, 100);
   wlmi_finals_release(&finals);
 }
 
@@ -457,13 +458,13 @@ static void failing_setups_are_replaced(void **state) {
 static void known_candidates_skip_the_screening(void **state) {
   (void)state;
   static wlmi_finals finals;
-  wlmi_screened screened[20] = {{0}};
+  wlmi_timed screened[20] = {{0}};
   begin(20, 10, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
-  for (int i = 0; i < 10; i++) screened[i] = (wlmi_screened){.seconds = f.cost[i], .kind = WLM_PLAIN};
+  for (int i = 0; i < 10; i++) screened[i] = (wlmi_timed){.seconds = f.cost[i], .kind = WLM_PLAIN};
   screened[5].seconds = INFINITY; /* this one failed in the earlier run */
   assert_status(WLM_OK, play(screened, &finals));
-  assert_int_equal(finals.list[0].i, 0);
+  assert_int_equal(finals.list[0].candidate, 0);
   assert_int_equal(f.told, 10);
   assert_int_equal(f.screened[0], 0);
   assert_int_equal(f.entered[0], 1);
@@ -479,7 +480,7 @@ static void time_runs_out(void **state) {
   assert_status(WLM_OK, play(NULL, &finals));
   assert_int_equal(f.told, 5);
   assert_true(finals.count >= 2);
-  for (int i = 0; i < finals.count; i++) assert_true(finals.list[i].i < 5);
+  for (int i = 0; i < finals.count; i++) assert_true(finals.list[i].candidate < 5);
   wlmi_finals_release(&finals);
 }
 
@@ -494,8 +495,8 @@ static void after_the_budget_one_round_remains(void **state) {
     f.hurries = hurries;
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
     assert_status(WLM_OK, play(NULL, &finals));
-    assert_int_equal(finals.list[0].i, 0);
-    assert_int_equal(finals.list[0].method.samples, 9);
+    assert_int_equal(finals.list[0].candidate, 0);
+    assert_int_equal(finals.list[0].samples, 9);
     for (int i = 0; i < 50; i++) entered[hurries] += f.entered[i] - 1;
     took[hurries] = f.now;
     wlmi_finals_release(&finals);
@@ -537,12 +538,12 @@ static void a_busy_machine_is_measured_again(void **state) {
     f.interrupts = cases[k].interrupts;
     assert_status(WLM_OK, play(NULL, &finals));
     assert_int_equal(finals.repeats, cases[k].repeats);
-    assert_int_equal(finals.list[0].i, 7);
-    assert_true(fabs(finals.list[0].method.seconds - 1e-5 / cases[k].counts) < 1e-9);
+    assert_int_equal(finals.list[0].candidate, 7);
+    assert_true(fabs(finals.list[0].seconds - 1e-5 / cases[k].counts) < 1e-9);
     assert_true(fabs(finals.lost - cases[k].lost) < 0.01);
     for (int i = 0; i < finals.count; i++)
-      assert_true(finals.list[i].method.spread >= finals.lost && finals.list[i].method.samples == 9);
-    assert_int_equal(wlmi_spread_is_noisy(finals.list[0].method.spread, 9), cases[k].lost > 0.25);
+      assert_true(finals.list[i].spread >= finals.lost && finals.list[i].samples == 9);
+    assert_int_equal(wlmi_spread_is_noisy(finals.list[0].spread, 9), cases[k].lost > 0.25);
     wlmi_finals_release(&finals);
   }
 }
