@@ -5,10 +5,13 @@
 -- these weights. The forward pass folds edges online (Milakov and Gimelshein 2018): the state has a score of the row,
 -- its base, the sum of exp(score - base) and the sum of rows of B with these factors. When a score comes that is much
 -- larger than the base, it becomes the base and both sums are scaled; a little larger does no harm, and scaling takes
--- as long as the edge itself. Two states combine the same way, so families may split a row.
+-- as long as the edge itself. Two states combine the same way, so families may split a row. The state also has the
+-- largest score, to which the stored sum is relative, so that what is stored does not depend on the order of edges.
 --
--- The gradient (transpose) walks A^T and makes the weights again from the log of the sum that the forward pass stored
--- (FlashAttention, Dao et al. 2022). With weight w of edge (i, k) and x = dC:
+-- The gradient (transpose) walks A^T and makes the weights again from the largest score and the sum that the forward pass
+-- stored (FlashAttention, Dao et al. 2022, stores the log of the sum, which loses the weights of large scores). Scores
+-- have the same bits in each pass: terms are added in one order, and the columns of a head as sum_columns.h says. With
+-- weight w of edge (i, k) and x = dC:
 --   dB[k]  = sum w x[i]
 --   dz     = w (<x[i], B[k]> - delta[i]) leaky_relu'(z)      the gradient of the edge's term
 --   dright = sum dz

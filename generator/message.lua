@@ -11,14 +11,14 @@
 -- those it took (walk.counts).
 --
 -- Emitted, besides types and loads:
---   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, with a score its base and total, a
---                      position at0, ... where positions are wanted, and the count; wlm_init, wlm_combine, wlm_finish,
---                      wlm_store
+--   struct wlm_state   of one column: a number v0, v1, ... for each result of the row, with a score its base, total and
+--                      largest score, a position at0, ... where positions are wanted, and the count; wlm_init,
+--                      wlm_combine, wlm_finish, wlm_store
 --   wlm_fold_state(state, x..., p)       folds the messages x of the results of the row of edge p; with a score its
 --                                        wlm_softmax is the second argument
 --   struct wlm_softmax                   of an edge with a score: its weight, what the sums so far are multiplied by, and
---                                        the base and total then; wlm_softmax_of(state, score). attention.lua has the
---                                        algorithm
+--                                        the base, total and largest score then; wlm_softmax_of(state, score).
+--                                        attention.lua has the algorithm
 --   wlm_value_R(operands)                the message of result R; of sum i, R is s0, s1, ...
 --   wlm_at_R(args, row, k, p, place, j)  the same of edge p = (row, k) in column j, which loads what it needs; with sums
 --                                        or a score, the head and the sums that it reads follow
@@ -80,7 +80,7 @@ function message.prepare(problem)
     if result.kind == "edge" or result.kind == "edge_sum" then walk.shares = true end
     if result.kind == "score" then
       walk.score = result
-      walk.state_bytes = walk.state_bytes + 2 * problem.acc_bytes
+      walk.state_bytes = walk.state_bytes + 3 * problem.acc_bytes
     end
   end
   walk.shares = walk.shares and problem.sample ~= "none"
@@ -179,10 +179,13 @@ local function parameters_of(problem, result)
   return #list > 0 and table.concat(list, ", ") or "void"
 end
 
+-- Whether an operand is a number of the pairs that a score gives.
+local function is_pair(operand) return operand.width == "base" or operand.width == "scale" end
+
 local function lines(out, fn, problem)
   for _, operand in ipairs(problem.walk.operands) do
     if operand.source == "memory" then
-      local type = operand.width == "wins" and "wlm_place_t" or operand.width == "logs" and "wlm_acc_t" or "wlm_b_t"
+      local type = operand.width == "wins" and "wlm_place_t" or is_pair(operand) and "wlm_acc_t" or "wlm_b_t"
       local narrow = operand.side == "other" and problem.colind_type == "i32"
       fn(out, ("const %s *"):format(type), "wlm_line_" .. operand.name, "const struct wlm_args *args, long long index",
         operand.side == "all" and ("(void)index; return (const %s *)args->operands.in[%d];"):format(type, operand.at) or
@@ -208,9 +211,9 @@ local function load_of(problem, operand, load_value)
   if operand.source == "degree" then return operand.side == "own" and "wlm_degree_of(args, row)" or "wlm_degree_of(args, k)" end
   if operand.source == "kept" then return "wlm_kept_weight(args, place * args->heads + head)" end
   local index = ({ own = "row", other = "k", edge = "place", all = "0" })[operand.side]
-  local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0", logs = "head" })[operand.width]
+  local column = ({ n = "j", wins = "j", heads = "head", ["1"] = "0", base = "2 * head", scale = "2 * head + 1" })[operand.width]
   local element = ("wlm_line_%s(args, %s) + %s"):format(operand.name, index, column)
-  local is_plain = operand.width == "wins" or operand.width == "logs"
+  local is_plain = operand.width == "wins" or is_pair(operand)
   return is_plain and ("__ldg(%s)"):format(element) or ("wlm_load_b(%s)"):format(element)
 end
 
@@ -234,30 +237,31 @@ end
 
 -- What a score adds to the state of a column and to its functions. All columns of a head have the same base and total.
 local function score(members, init, fold, combine, store, parameters)
-  members[#members + 1] = "wlm_acc_t base, total;"
-  init[#init + 1], init[#init + 2] = "WLM_LEAST", "0"
+  members[#members + 1] = "wlm_acc_t base, total, largest;"
+  table.move({ "WLM_LEAST", "0", "WLM_LEAST" }, 1, 3, #init + 1, init)
   parameters[#parameters + 1] = "struct wlm_softmax softmax"
-  fold[#fold + 1] = "state.base = softmax.base; state.total = softmax.total;"
+  fold[#fold + 1] = "state.base = softmax.base; state.total = softmax.total; state.largest = softmax.largest;"
   combine[#combine + 1] = "const wlm_acc_t base = other.base > state.base ? other.base : state.base, " ..
     "of_state = wlm_exp(state.base - base), of_other = wlm_exp(other.base - base); " ..
-    "state.total = state.total * of_state + other.total * of_other; state.base = base;"
+    "state.total = state.total * of_state + other.total * of_other; state.base = base; " ..
+    "state.largest = other.largest > state.largest ? other.largest : state.largest;"
   store[#store + 1] = "if (column % args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state);"
 end
 
 -- Factors stay below e^8, which leaves sums room up to 10^35. Where each column has a score, a loop over columns has no
 -- branch, so that host compilers vectorise it.
 local function softmax(out, fn, problem, r)
-  out[#out + 1] = "struct wlm_softmax { wlm_acc_t weight, factor, base, total; };"
+  out[#out + 1] = "struct wlm_softmax { wlm_acc_t weight, factor, base, total, largest; };"
   local raise = "if (score > state.base + 8) { softmax.factor = wlm_exp(state.base - score); softmax.base = score; } "
   if problem.head_width == 1 then
     raise = "softmax.base = score > state.base + 8 ? score : state.base; softmax.factor = wlm_exp(state.base - softmax.base); "
   end
   fn(out, "struct wlm_softmax", "wlm_softmax_of", "struct wlm_state state, wlm_acc_t score",
-    "struct wlm_softmax softmax = {0, 1, state.base, 0}; " .. raise ..
-    "softmax.weight = wlm_exp(score - softmax.base); " ..
+    "struct wlm_softmax softmax = {0, 1, state.base, 0, score > state.largest ? score : state.largest}; " .. raise ..
+    "softmax.weight = wlm_power(score, softmax.base); " ..
     "softmax.total = state.total * softmax.factor + softmax.weight; return softmax;")
   fn(out, "void", "wlm_store_score", "const struct wlm_args *args, long long row, int head, struct wlm_state state",
-    ("if (args->operands.out[%d]) wlm_out_%d(args, row)[head] = state.base + wlm_log(state.total);"):format(r, r))
+    ("if (args->operands.out[%d]) wlm_store_pair(wlm_out_%d(args, row) + 2 * head, state.base, state.total, state.largest);"):format(r, r))
 end
 
 local function state(out, fn, folds, problem)

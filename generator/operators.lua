@@ -110,6 +110,8 @@ local own_functions = {
   sigmoid    = { "wlm_acc_t x", "1 / (1 + exp%s(-x))", calls = "exp",
                  quick = 'float power, result; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * -1.44269504f)); ' ..
                    'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(1 + power)); return result;' },
+  expscale   = { "wlm_acc_t x, wlm_acc_t base, wlm_acc_t scale", "exp%s(wlm_plus(x, -base)) * scale", calls = "exp",
+                 quick = 'float power; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(wlm_plus(x, -base) * 1.44269504f)); return power * scale;' },
 }
 
 -- Functions of math.h that host compilers call instead of inlining; a call would prevent the vectorisation of loops.
@@ -302,6 +304,14 @@ local function functions(out, problem)
     table.move(declared, 1, #declared, #out + 1, out)
     out[#out + 1] = "#endif"
   end
+end
+
+-- Whether other kernels must make numbers of the same bits: scores, which gradients make again, and sums of edges.
+local function rounds(problem)
+  for _, f in ipairs(problem.functions) do
+    if f.own == "expscale" then return true end
+  end
+  return attention.pass(problem) ~= "none" or (problem.walk and (problem.walk.sums_edges or problem.walk.score)) and true or false
 end
 
 -- Emits wlm_reduce (or a function of another name) as one instruction if there is one.
@@ -572,6 +582,7 @@ function operators.block(problem, render)
   else
     fn(out, "wlm_acc_t", "wlm_load_b", "const wlm_b_t *pointer", "return wlm_widen(__ldg(pointer));")
   end
+  if rounds(problem) then out[#out + 1] = render("prelude/rounded.h", { problem = problem }) end
   functions(out, problem)
   if problem.walk then
     quotient(out, dense.accumulator)

@@ -27,7 +27,7 @@ static void fill(const wlmi_message *message, int transpose, wlm_message_table *
     table->result[r].place = !wlmi_result_is_of_row(kind) ? WLM_PLACE_EDGE
                              : transpose                  ? WLM_PLACE_COLUMN
                                                           : WLM_PLACE_ROW;
-    table->result[r].width = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
+    table->result[r].width = wlmi_result_width(kind);
     table->result[r].reduce = reduces[kind];
   }
 }

@@ -20,10 +20,6 @@ typedef struct traffic {
   int has_edge_lines;
 } traffic;
 
-static int64_t elements_of(const wlm_problem *p, wlm_width width) {
-  return width == WLM_WIDTH_ONE ? 1 : width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : p->n;
-}
-
 static int kind_of(const wlm_problem *p, wlm_place place) {
   if (place == WLM_PLACE_EDGE) return OF_EDGES;
   return place == (p->transpose ? WLM_PLACE_COLUMN : WLM_PLACE_ROW) ? OF_ROWS : GATHERED;
@@ -34,14 +30,13 @@ static void add_up(const wlm_problem *p, const wlmi_message *message, traffic *t
   double bytes[KINDS] = {0};
   for (int i = 0; i < message->operands; i++) {
     const wlmi_message_operand *o = &message->operand[i];
-    if (o->place != WLM_PLACE_ALL) bytes[kind_of(p, o->place)] += element * (double)elements_of(p, o->width);
+    if (o->place != WLM_PLACE_ALL) bytes[kind_of(p, o->place)] += element * (double)wlmi_width_columns(p, o->width);
   }
   for (int r = 0; r < message->results; r++) {
     const wlmi_result_kind kind = message->result[r].kind;
-    const int is_of_heads = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE;
-    const wlm_width width = is_of_heads ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
+    const wlm_width width = wlmi_result_width(kind);
     const int of_row = wlmi_result_is_of_row(kind);
-    bytes[of_row ? OF_ROWS : OF_EDGES] += (of_row ? sum_moves : 1) * element * (double)elements_of(p, width);
+    bytes[of_row ? OF_ROWS : OF_EDGES] += (of_row ? sum_moves : 1) * element * (double)wlmi_width_columns(p, width);
   }
   const double index = (double)sizeof(int32_t); /* of an edge and of a row */
   for (int i = 0; i < KINDS; i++) t->octaves[i] = log2(bytes[i] + index);

@@ -180,9 +180,10 @@ static void fill(const wlmi_operands *operands, const wlmi_call_array *array, ui
     return;
   }
   wlmi_fill_uniform(array->type, array->host, count, seed);
-  const int are_logs = array->array->width == WLM_WIDTH_LOGS || !strcmp(array->name, "lse");
-  for (int64_t i = 0; i < count && are_logs; i++)
-    wlmi_element_put(array->type, array->host, i, wlmi_element_get(array->type, array->host, i) + 2);
+  for (int64_t i = 0; i < count && wlmi_width_is_pair(array->array->width); i++) {
+    const double x = wlmi_element_get(array->type, array->host, i);
+    wlmi_element_put(array->type, array->host, i, i % 2 ? fabs(x) : x + 2);
+  }
 }
 
 /* ---- making them ------------------------------------------------------------------------------------------ */

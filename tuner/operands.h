@@ -2,8 +2,8 @@
  * from the operation's table (core/problem/operation.h): the place of an array gives its lines, its width the elements
  * of a line.
  *
- * Operands are random numbers from a seed, uniform in [-1, 1] and rounded to their type; lse is in [1, 3], so that
- * weights are below 1. Positions are those of random edges of the row, or -1. If the call reads the old result (beta is
+ * Operands are random numbers from a seed, uniform in [-1, 1] and rounded to their type; largest scores are in
+ * [1, 3], and the scales beside them in [0, 1], so that weights are small. Positions are those of random edges of the row, or -1. If the call reads the old result (beta is
  * not 0), that begins with such numbers too. */
 #pragma once
 

@@ -132,14 +132,15 @@ static void print_others(const wlmi_message *message, int r, wlmi_text *text) {
   wlmi_text_printf(text, "==0?%s:0)", p);
 }
 
-/* The weight of an edge in the softmax; no edge of a row without weights has one. */
+/* The weight of an edge in the softmax. */
 static void print_weight(const wlmi_message *message, int score, wlmi_text *text) {
   const wlmi_expression *value = &message->result[score].value;
-  char name[2 * WLM_OPERAND_NAME];
-  new_name(message, 'l', score, name);
-  wlmi_text_printf(text, "(%s==-inf?0:exp(", name);
+  char base[2 * WLM_OPERAND_NAME], scale[2 * WLM_OPERAND_NAME];
+  new_name(message, 'l', score, base);
+  new_name(message, 's', score, scale);
+  wlmi_text_puts(text, "expscale(");
   wlmi_expression_print_node(value, value->count - 1, text);
-  wlmi_text_printf(text, "-%s))", name);
+  wlmi_text_printf(text, ",%s,%s)", base, scale);
 }
 
 /* The factors that come from behind the message: the gradient by the result, and how the message takes part in it. Of a
@@ -239,7 +240,8 @@ static void declare_upstream(const wlmi_message *message, int r, const wlmi_text
                     {'z', "row"},
                     {'w', "row:wins"},
                     {'c', "row"},
-                    {'l', "row:logs"}};
+                    {'l', "row:base"},
+                    {'s', "row:scale"}};
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
     char name[2 * WLM_OPERAND_NAME];
     new_name(message, candidates[i].letter, r, name);
@@ -252,7 +254,7 @@ static wlm_status check_places(const wlmi_message *message, const int *by, int c
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
     if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->source == WLM_SOURCE_KEPT ||
-        o->width == WLM_WIDTH_WINS || o->width == WLM_WIDTH_LOGS)
+        o->width >= WLM_WIDTH_WINS)
       return wlmi_fail(WLM_ERR_UNSUPPORTED,
                        "wlm_message_gradient: by %s, which has no place; only operands of rows, "
                        "columns and edges have gradients",

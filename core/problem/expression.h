@@ -59,7 +59,7 @@ typedef struct wlmi_function {
   double (*two)(double, double);
   double (*three)(double, double, double);
 } wlmi_function;
-enum { WLM_FUNCTIONS = 39 };
+enum { WLM_FUNCTIONS = 40 };
 extern const wlmi_function wlmi_functions[];
 
 typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;

@@ -6,6 +6,7 @@
 static double relu(double x) { return x < 0 ? 0 : x; }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double leaky_relu(double x, double slope) { return x < 0 ? slope * x : x; }
+static double expscale(double x, double base, double scale) { return scale * exp(x - base); }
 /* glibc 2.35 has another version of hypot; a wheel that calls it would need 2.35. */
 static double hypotenuse(double x, double y) { return (double)hypotl(x, y); }
 
@@ -54,6 +55,7 @@ const wlmi_function wlmi_functions[] = {
     TWO(fmod, "1", "-trunc($0/$1)"),
     TWO(copysign, "copysign(1,$0)*copysign(1,$1)", "0"),
     THREE(fma, "$1", "$0", "1"),
+    {"expscale", "expscale", 3, 1, {"$f", "-$f", "expscale($0,$1,1)"}, .three = expscale},
 };
 _Static_assert(sizeof wlmi_functions / sizeof *wlmi_functions == WLM_FUNCTIONS, "one row a function");
 

@@ -10,7 +10,7 @@
 const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum",     "mean",  "max",  "min",     "prod",
                                                               "softmax", "score", "edge", "edge_sum"};
 const char *const wlmi_place_names[] = {"row", "column", "edge", "all"};
-const char *const wlmi_width_names[] = {"n", "heads", "1", "wins", "logs"};
+const char *const wlmi_width_names[] = {"n", "heads", "1", "wins", "base", "scale"};
 enum { WIDTHS = sizeof wlmi_width_names / sizeof *wlmi_width_names };
 
 /* In the order in which they follow the declared ones. */
@@ -102,9 +102,9 @@ static wlm_status declare(wlmi_slice part, table *t) {
                      "op: operand %.*s: '%s' is no place; places are row, column, edge and all", (int)name.size,
                      name.text, shown(place_text, text, sizeof text));
   const int width = width_text.size ? wlmi_slice_index(width_text, wlmi_width_names, WIDTHS) : WLM_WIDTH_N;
-  if (width < 0 || (place != WLM_PLACE_ROW && (width == WLM_WIDTH_WINS || width == WLM_WIDTH_LOGS)))
+  if (width < 0 || (place != WLM_PLACE_ROW && width >= WLM_WIDTH_WINS))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins and logs for a row",
+                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins, base and scale for a row",
                      (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
@@ -269,6 +269,17 @@ int wlmi_message_has_edge_lines(const wlmi_message *message) {
   for (int r = 0; r < message->results; r++)
     if (message->result[r].kind == WLM_RESULT_EDGE) return 1;
   return 0;
+}
+
+int wlmi_width_is_pair(wlm_width width) { return width == WLM_WIDTH_BASE || width == WLM_WIDTH_SCALE; }
+
+int64_t wlmi_width_columns(const wlm_problem *p, wlm_width width) {
+  if (wlmi_width_is_pair(width)) return 2 * p->heads;
+  return width == WLM_WIDTH_HEADS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
+}
+
+wlm_width wlmi_result_width(wlmi_result_kind kind) {
+  return kind == WLM_RESULT_SCORE ? WLM_WIDTH_BASE : kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
 }
 
 int wlmi_message_score(const wlmi_message *message) {

@@ -11,7 +11,7 @@ typedef enum wlmi_result_kind {
   WLM_RESULT_MIN,
   WLM_RESULT_PROD,
   WLM_RESULT_SOFTMAX,
-  WLM_RESULT_SCORE, /* a number for each head of a row; the results before have n */
+  WLM_RESULT_SCORE, /* two numbers for each head of a row; the results before have n */
   WLM_RESULT_EDGE,
   WLM_RESULT_EDGE_SUM,
   WLM_RESULT_KINDS
@@ -61,6 +61,10 @@ int wlmi_message_score(const wlmi_message *message); /* the result that is the s
 /* Whether an operand or a result has a line of n for each edge. Then most of the memory goes to the edges; otherwise
  * the message reads lines of columns, as a product does. */
 int wlmi_message_has_edge_lines(const wlmi_message *message);
+/* The elements of a line of an operand or result. Two widths read the pairs of numbers that a score gives. */
+int64_t wlmi_width_columns(const wlm_problem *problem, wlm_width width);
+int wlmi_width_is_pair(wlm_width width);
+wlm_width wlmi_result_width(wlmi_result_kind kind);
 int wlmi_result_is_of_row(wlmi_result_kind kind);  /* reduced over the edges of a row, or of a column with transpose */
 int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have positions */
 

@@ -52,7 +52,7 @@ static const wlmi_array backward[] = {
 };
 static const wlmi_array attention[] = {
   OUT  (c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
-  A_OUT(lse,     ROW,    HEADS, SUM,      NEVER,   attention.lse,      ANY, RESULT(LSE)),
+  A_OUT(softmax, ROW,    BASE,  SUM,      NEVER,   attention.softmax,  ANY, RESULT(SOFTMAX)),
   IN   (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
   A_IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LDT),
   A_IN (right,   COLUMN, HEADS, SUM,      EDGES,   attention.right,    GAT, LDT),
@@ -72,7 +72,7 @@ static const wlmi_array attention_gradient[] = {
   IN   (x,       ROW,    N,     DENSE,    EDGES,   args.b,             ANY, LD(ldc, args.ldb)),
   A_IN (left,    ROW,    HEADS, SUM,      EDGES,   attention.left,     GAT, LDT),
   A_IN (right,   COLUMN, HEADS, SUM,      ROWS,    attention.right,    GAT, LDT),
-  A_IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
+  A_IN (softmax, ROW,    BASE,  SUM,      EDGES,   attention.softmax,  ANY),
   A_IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
   A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         SUM, LDT),
   A_IN (att,     ALL,    N,     SUM,      EDGES,   products.att,       GATV2),
@@ -84,7 +84,7 @@ static const wlmi_array attention_rows[] = {
   A_OUT(datt,    ROW,    N,     SUM,      REFUSED, products.datt,      DOT, RESULT(DATT)),
   IN   (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
   IN   (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc)),
-  A_IN (lse,     ROW,    HEADS, SUM,      EDGES,   attention.lse,      ANY),
+  A_IN (softmax, ROW,    BASE,  SUM,      EDGES,   attention.softmax,  ANY),
   A_IN (delta,   ROW,    HEADS, SUM,      EDGES,   attention.delta,    ANY),
   A_IN (q,       ROW,    N,     DENSE,    EDGES,   products.q,         ANY, LDT),
   A_IN (att,     ALL,    N,     SUM,      ROWS,    products.att,       GATV2),
@@ -142,9 +142,7 @@ static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays
   const int is_position = from->element == WLM_ELEMENT_POSITION;
   wlmi_array *array = &arrays->list[arrays->count++];
   *array = *from;
-  array->columns = from->width == WLM_WIDTH_HEADS || from->width == WLM_WIDTH_LOGS ? p->heads
-                   : from->width == WLM_WIDTH_ONE                                  ? 1
-                                                                                   : p->n;
+  array->columns = wlmi_width_columns(p, from->width);
   array->size = is_position ? wlmi_index_size(p->argmax_type) : wlmi_type_size(wlmi_array_type(from, p));
   arrays->has_positions |= is_position;
   return array;
@@ -173,9 +171,9 @@ static void add_operand(const wlm_problem *p, const wlmi_message *message, int i
   const int is_position = o->width == WLM_WIDTH_WINS;
   const wlmi_array array = {.place = o->place,
                             .width = o->width,
-                            .element = is_position                  ? WLM_ELEMENT_POSITION
-                                       : o->width == WLM_WIDTH_LOGS ? WLM_ELEMENT_SUM
-                                                                    : WLM_ELEMENT_DENSE,
+                            .element = is_position                    ? WLM_ELEMENT_POSITION
+                                       : wlmi_width_is_pair(o->width) ? WLM_ELEMENT_SUM
+                                                                      : WLM_ELEMENT_DENSE,
                             .need = WLM_NEED_EDGES,
                             MESSAGE_ARRAY(operands, i, in),
                             MESSAGE_LD(operand_ld, i, in_ld)};
@@ -192,7 +190,7 @@ static void add_result(const wlm_problem *p, const wlmi_message *message, int r,
                       .place = !of_row        ? WLM_PLACE_EDGE
                                : p->transpose ? WLM_PLACE_COLUMN
                                               : WLM_PLACE_ROW,
-                      .width = kind == WLM_RESULT_EDGE_SUM || is_score ? WLM_WIDTH_HEADS : WLM_WIDTH_N,
+                      .width = wlmi_result_width(kind),
                       .element = is_score ? WLM_ELEMENT_SUM : WLM_ELEMENT_DENSE,
                       .need = is_score ? WLM_NEED_NEVER
                               : of_row ? WLM_NEED_ROWS

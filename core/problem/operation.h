@@ -55,7 +55,7 @@ extern const char *const wlmi_condition_texts[WLM_CONDITIONS];
 
 /* Numbers of results (wlmi_array.result) besides the main one, which is 0. */
 enum {
-  WLM_RESULT_OF_LSE = 1,
+  WLM_RESULT_OF_SOFTMAX = 1,
   WLM_RESULT_OF_ARGMAX_DVALUES = 1,
   WLM_RESULT_OF_DSCORES = 1,
   WLM_RESULT_OF_DATT = 1,

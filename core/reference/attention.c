@@ -111,13 +111,16 @@ static void add(const wlmi_reference_result *to, int64_t i, double value, double
   if (to->scale) to->scale[i] += scale;
 }
 
-static double largest_score(const part *at) {
+/* *size gets the largest size of a score. */
+static double largest_score(const part *at, double *size) {
   const wlmi_csr_host *a = at->walk->a;
   double most = -INFINITY;
+  *size = 0;
   for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
     const edge where = edge_of(at, e);
     const score s = score_of(at, &where);
     if (s.value > most) most = s.value;
+    if (isfinite(s.size)) *size = fmax(*size, s.size);
   }
   return most;
 }
@@ -126,7 +129,8 @@ static double largest_score(const part *at) {
 static void attend(const part *at, int64_t i, const wlmi_reference_result *results) {
   const wlmi_attention_walk *w = at->walk;
   const wlmi_csr_host *a = w->a;
-  const double most = largest_score(at), base = isinf(most) && most < 0 ? 0 : most;
+  double size;
+  const double most = largest_score(at, &size), base = isinf(most) && most < 0 ? 0 : most;
   const int64_t first = at->head * at->width, to = i * w->problem->n + first;
   double *c = results->value + to, *scale = results->scale ? results->scale + to : NULL, total = 0, loose = 0;
   for (int64_t j = 0; j < at->width; j++) put(results, to + j, 0, 0);
@@ -146,8 +150,9 @@ static void attend(const part *at, int64_t i, const wlmi_reference_result *resul
     c[j] = total == 0 ? 0 : c[j] / total;
     if (scale) scale[j] = total == 0 ? 0 : (scale[j] + looser * scale[j] / 4) / total;
   }
-  put(&results[WLM_RESULT_OF_LSE], i * w->problem->heads + at->head, total == 0 ? -INFINITY : base + log(total),
-      4 + fabs(base) + looser);
+  const int64_t pair = 2 * (i * w->problem->heads + at->head);
+  put(&results[WLM_RESULT_OF_SOFTMAX], pair, total == 0 ? 0 : base, total == 0 ? 0 : size);
+  put(&results[WLM_RESULT_OF_SOFTMAX], pair + 1, total == 0 ? 0 : 1 / total, total == 0 ? 0 : looser / total);
 }
 
 /* The gradient of an edge's score, and what goes with it. */
@@ -158,10 +163,14 @@ typedef struct slope {
 
 static slope slope_of(const part *at, int64_t e, const edge *where) {
   const wlmi_attention_walk *w = at->walk;
-  const double lse = of_head(at, terms_of(w)->lse, 0, where->i), delta = of_head(at, terms_of(w)->delta, 0, where->i);
+  const int64_t pair = 2 * (where->i * w->problem->heads + at->head);
+  const wlm_type type = wlmi_accumulator_type(w->problem->dense_type);
+  const double base = wlmi_element_get(type, terms_of(w)->softmax, pair),
+               scale = wlmi_element_get(type, terms_of(w)->softmax, pair + 1),
+               delta = of_head(at, terms_of(w)->delta, 0, where->i);
   const score s = score_of(at, where);
-  slope to = {.weight = isinf(lse) && lse < 0 ? 0 : exp(s.value - lse),
-              .off = looseness(&s, isinf(lse) ? 0 : lse),
+  slope to = {.weight = exp(s.value - base) * scale,
+              .off = looseness(&s, isfinite(base) ? base : 0),
               .kept = kept_of(at, e)};
   double product = 0, size = fabs(delta);
   for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {

@@ -13,6 +13,7 @@
 /* The softmax of one row and block of columns, relative to the largest score so far. */
 typedef struct row_weights {
   double base[WLM_BLOCK], total[WLM_BLOCK];
+  double size[WLM_BLOCK];   /* the largest size of a score */
   double loose[WLM_BLOCK];  /* sum of the weights times how much rounding may change them */
   double weight[WLM_BLOCK]; /* of the current edge */
   double off[WLM_BLOCK];    /* how much rounding may change it */
@@ -52,21 +53,18 @@ static int64_t line_of(const wlmi_message_walk *w, wlm_place place, int64_t row,
   return 0;
 }
 
-static int64_t line_width(const wlm_problem *p, wlm_width width) {
-  return width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
-}
-
 /* The element of a line that column j reads. */
 static int64_t element_of(const wlm_problem *p, wlm_width width, int64_t j) {
-  if (width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS) return j / (p->n / p->heads);
-  return width == WLM_WIDTH_ONE ? 0 : j;
+  const int64_t head = j / (p->n / p->heads);
+  if (wlmi_width_is_pair(width)) return 2 * head + (width == WLM_WIDTH_SCALE);
+  return width == WLM_WIDTH_HEADS ? head : width == WLM_WIDTH_ONE ? 0 : j;
 }
 
 static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t edge, int64_t j) {
   const wlmi_message_operand *o = &w->message->operand[i];
   const wlm_problem *p = w->problem;
   const int64_t line = line_of(w, o->place, row, edge), element = element_of(p, o->width, j);
-  const int64_t ld = w->call->operand_ld[i] ? w->call->operand_ld[i] : line_width(p, o->width);
+  const int64_t ld = w->call->operand_ld[i] ? w->call->operand_ld[i] : wlmi_width_columns(p, o->width);
   const int64_t *rowptr = w->rowptr ? w->rowptr : w->a->rowptr;
   const void *memory = w->call->operands[i];
   switch (o->source) {
@@ -78,7 +76,7 @@ static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t
   }
   if (o->width == WLM_WIDTH_WINS)
     return wlmi_index_get(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
-  if (o->width == WLM_WIDTH_LOGS)
+  if (wlmi_width_is_pair(o->width))
     return wlmi_element_get(wlmi_accumulator_type(p->dense_type), memory, line * ld + element);
   return wlmi_element_get(p->dense_type, memory, line * ld + element);
 }
@@ -164,7 +162,7 @@ static double step_of(const wlmi_message_walk *w, int64_t terms) {
 /* Whether the operand is random and differs between the terms of such a result. */
 static int varies(const wlmi_message_walk *w, wlmi_result_kind kind, const wlmi_message_operand *o) {
   const wlm_place looked_up = w->problem->transpose ? WLM_PLACE_ROW : WLM_PLACE_COLUMN;
-  if (o->source != WLM_SOURCE_MEMORY || o->width == WLM_WIDTH_WINS || o->width == WLM_WIDTH_LOGS) return 0;
+  if (o->source != WLM_SOURCE_MEMORY || o->width >= WLM_WIDTH_WINS) return 0;
   return kind == WLM_RESULT_EDGE_SUM ? o->width == WLM_WIDTH_N : o->place == WLM_PLACE_EDGE || o->place == looked_up;
 }
 
@@ -199,6 +197,7 @@ static void weigh(const wlmi_column_block *score, double times, int count, row_w
     const double x = score->value[j], base = x > row->base[j] ? x : row->base[j];
     row->factor[j] = row->base[j] == base ? 1 : exp(row->base[j] - base);
     row->base[j] = base;
+    if (isfinite(x)) row->size[j] = fmax(row->size[j], score->size[j]);
     row->weight[j] = isinf(base) && base < 0 ? (isnan(x) ? NAN : 0) : times * exp(x - base);
     row->off[j] = isfinite(x) ? 4 + 2 * score->size[j] + fabs(base) : 4;
     row->total[j] = row->total[j] * row->factor[j] + row->weight[j];
@@ -260,15 +259,18 @@ static void share(const row_weights *weights, int count, wlmi_column_block *bloc
   }
 }
 
-static void put_logs(const bound *b, int64_t i, wlmi_columns c, const row_weights *weights,
+static void put_softmax(const bound *b, int64_t i, wlmi_columns c, const row_weights *weights,
                      const wlmi_reference_result *to) {
   const int64_t heads = b->walk->problem->heads, width = b->walk->problem->n / heads;
   for (int j = 0; j < c.count; j++) {
-    const int64_t at = i * heads + (c.first + j) / width;
+    const int64_t at = 2 * (i * heads + (c.first + j) / width);
+    const int is_none = weights->total[j] == 0;
     if ((c.first + j) % width) continue;
-    to->value[at] = weights->total[j] == 0 ? -INFINITY : weights->base[j] + log(weights->total[j]);
-    if (to->scale)
-      to->scale[at] = 4 + (weights->total[j] == 0 ? 0 : fabs(weights->base[j]) + weights->loose[j] / weights->total[j]);
+    to->value[at] = is_none ? 0 : weights->base[j];
+    to->value[at + 1] = is_none ? 0 : 1 / weights->total[j];
+    if (!to->scale) continue;
+    to->scale[at] = is_none ? 0 : weights->size[j];
+    to->scale[at + 1] = is_none ? 0 : weights->loose[j] / weights->total[j] / weights->total[j];
   }
 }
 
@@ -327,7 +329,7 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
   wlmi_column_block blocks[WLM_MAX_NAMES], message;
   const wlmi_column_block *operands[WLM_MAX_NAMES];
   row_result rows[WLM_MAX_RESULTS];
-  row_weights weights = {.loose = {0}};
+  row_weights weights = {.size = {0}};
   for (int j = 0; j < c.count; j++) weights.base[j] = -INFINITY;
   for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
@@ -361,7 +363,7 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
     if (!to[r].value || !wlmi_result_is_of_row(kind)) continue;
     if (kind == WLM_RESULT_SOFTMAX) share(&weights, c.count, &rows[r].block);
     if (kind == WLM_RESULT_SCORE)
-      put_logs(b, at->i, c, &weights, &to[r]);
+      put_softmax(b, at->i, c, &weights, &to[r]);
     else
       end_row(b, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
   }

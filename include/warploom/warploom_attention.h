@@ -24,8 +24,8 @@
  * A row without edges, or whose scores all are -inf, gives 0; a score of -inf gives its edge the weight 0; a NaN in a
  * score makes its row and head NaN. As in a product, 0 * Inf is NaN.
  *
- * The gradient is a plan with transpose = 1, which makes the weights again from lse, as FlashAttention does. It walks
- * A^T once and is deterministic. alpha must be 1 and beta 0. For the weight w[p,h] of edge p = (i, k), with x = dC:
+ * The gradient is a plan with transpose = 1, which makes the weights again from `softmax`, as FlashAttention does from
+ * one number for each row and head. It walks A^T once and is deterministic. alpha must be 1 and beta 0. For the weight w[p,h] of edge p = (i, k), with x = dC:
  *
  *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
  *   dscores[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
@@ -80,8 +80,11 @@ struct wlm_attention_operands {
    * - dropout) times as much. They are drawn after the softmax by a hash of wlm_execute_args.seed, the position of the
    * edge in colind of A and the head, so nothing is stored and the gradient repeats them from the same seed. */
   double dropout;
-  void *lse;         /* rows x H: log of the sum over the row's edges of exp(score), -inf where that is 0. Written where
-                      * it is not NULL; read by the gradients */
+  /* rows x H x 2: the largest score of each row and head, and beside it 1 / the sum over the row's edges of exp(score -
+   * largest); both 0 where no edge has a weight. So the weight of an edge is exp(score - largest) times the second
+   * number, and log(sum of exp(score)) is the largest score minus the log of the second number. Aligned for a pair of
+   * numbers; written where it is not NULL; read by the gradients. */
+  void *softmax;
   const void *delta; /* rows x H, for the gradients: sum over the head's columns of x * C, with C before its epilogue */
   /* Results of the gradients, which may be NULL. */
   void *dscores; /* nnz x H */

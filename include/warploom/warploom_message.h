@@ -34,12 +34,14 @@
  *   WIDTH  n        a number for each column (the default)
  *          heads    a number for each head, which the head's n / heads columns share
  *          1        one number, which all columns share; of `all` it is a scalar of the call
- *          logs     of a row: the logarithms that a score gave, one for each head, of the accumulator's type
+ *          base     of a row: the largest scores that a score gave, one for each head, of the accumulator's type
+ *          scale    of a row: the numbers beside them in the same array
  *          wins     of a row: the positions that a maximum stored (wlm_message_args.positions); its value is
  *                   1 where the position is that of the edge, and 0 elsewhere
  *   KIND   sum mean max min prod     over the edges of a row: rows x n
  *          softmax                   the sum with the softmax of the scores as weights: rows x n
- *          score                     log of the sum of exp(score) over the edges of a row: rows x heads
+ *          score                     the largest score of a row, and 1 / the sum over its edges of exp(score - largest):
+ *                                    rows x heads x 2
  *          edge                      a value for each edge: nnz x n, in the order of colind
  *          edge_sum                  the same, summed over the columns of a head: nnz x heads
  *
@@ -50,8 +52,9 @@
  * A text has at most one score, which stands before the softmax results that it weighs. It is one number for each edge
  * and head, so it reads operands of width heads and 1, and sums. With heads = n each column has its own weights:
  * "s:edge_sum=b; score=s; softmax=b". As a result it has the accumulator's type, may be NULL, and gets no epilogue; it
- * is what a gradient reads as an operand of width logs. A score of -inf gives its edge the weight 0; a row without
- * edges, or with -inf for all of them, gives 0 and the logarithm -inf. A NaN in a score makes its row and head NaN.
+ * is what a gradient reads as operands of width base and scale. A score of -inf gives its edge the weight 0; a row
+ * without edges, or with -inf for all of them, gives 0 and the numbers 0 and 0. A NaN in a score makes its row and head
+ * NaN. expscale(s,m,f) is f * exp(s - m) with s rounded first: the weight of an edge with the score s.
  *
  * Without a declaration a is edge:heads, the values of A (1 where it has none); b and k are column:n, x and y row:n and
  * e edge:n; `degree` is the number of edges of the row of A. `kept` is edge:heads and stands for dropout: its entry of
@@ -78,7 +81,14 @@ extern "C" {
 enum { WLM_MAX_OPERANDS = 16, WLM_MAX_RESULTS = 6, WLM_OPERAND_NAME = 16 };
 
 typedef enum wlm_place { WLM_PLACE_ROW, WLM_PLACE_COLUMN, WLM_PLACE_EDGE, WLM_PLACE_ALL } wlm_place;
-typedef enum wlm_width { WLM_WIDTH_N, WLM_WIDTH_HEADS, WLM_WIDTH_ONE, WLM_WIDTH_WINS, WLM_WIDTH_LOGS } wlm_width;
+typedef enum wlm_width {
+  WLM_WIDTH_N,
+  WLM_WIDTH_HEADS,
+  WLM_WIDTH_ONE,
+  WLM_WIDTH_WINS,
+  WLM_WIDTH_BASE,
+  WLM_WIDTH_SCALE
+} wlm_width;
 
 /* What a message reads and writes: wlm_execute_args.operands. The arrays have the order of wlm_message_describe. All
  * pointers but those of scalars are to device memory; entries of operands without memory (a, degree, kept, scalars) are
@@ -112,7 +122,7 @@ typedef struct wlm_message_table {
   struct {
     wlm_place place; /* of A: WLM_PLACE_COLUMN with transpose */
     wlm_width width;
-    wlm_reduce reduce; /* of a row or column; WLM_SUM for softmax and score, and a score has the width heads */
+    wlm_reduce reduce; /* of a row or column; WLM_SUM for softmax and score, and a score has the width base */
   } result[WLM_MAX_RESULTS];
 } wlm_message_table;
 #define WLM_MESSAGE_TABLE_INIT                                              \
@@ -137,7 +147,7 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  *   wR  the positions of result R, of max and min
  *   pR  of a prod of m the product of the messages that are not 0, rows x n
  *   cR  the softmax result R, before its epilogue
- *   lR  the score R, as its result gave it
+ *   lR, sR  both what the score R gave, of which they read the bases and the scales
  *   zR  and how many are 0: the results of "prod=m==0?1:m; sum=m==0?1:0", over the operands of the message
  * with more of these letters before them where the text has such names. Its results have the order of `by`: a sum, rows
  * (columns) x n for an operand of a row (column), also where its width is 1 or heads: sum that over the columns it is
@@ -145,7 +155,7 @@ WLM_API wlm_status wlm_message_describe(const wlm_problem *problem, wlm_message_
  * wlm_string_free.
  *
  * Expressions are differentiated by the rules of calculus; relu, leaky_relu, max, min and ?: by their branches, and
- * floor, ceil, trunc and round give 0, as in PyTorch. The logarithms that a score gives count as constants. Sampling
+ * floor, ceil, trunc and round give 0, as in PyTorch. The numbers that a score gives count as constants. Sampling
  * stays that of `problem`; the call gets the same seed. WLM_ERR_UNSUPPORTED for operands of `all`, and for max and min
  * with WLM_SAMPLE_FASTRAND. */
 WLM_API wlm_status wlm_message_gradient(const wlm_problem *problem, const char *by, wlm_problem *gradient, char **text);

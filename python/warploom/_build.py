@@ -150,7 +150,7 @@ static int warploom_run(const warploom_call *call, const int64_t *arrays, double
 }
 
 /* The same for attention. `arrays` are the addresses of b, C, dC, the edges' terms, the two
- * arrays that the score reads besides, lse, delta, the gradients of the edges' terms and of the
+ * arrays that the score reads besides, softmax, delta, the gradients of the edges' terms and of the
  * second of those arrays, and the bias, and then the leading dimension of left and right, and
  * the score. With dC the second one is dB. `factor` is the slope of leaky_relu or the scale of
  * products. */
@@ -167,7 +167,7 @@ static int attend(const warploom_call *call, const int64_t *arrays, double facto
   args.c = args.db = (void *)(uintptr_t)arrays[1];
   args.x = (const void *)(uintptr_t)arrays[2];
   args.values = (const void *)(uintptr_t)arrays[3];
-  attention.lse = (void *)(uintptr_t)arrays[6];
+  attention.softmax = (void *)(uintptr_t)arrays[6];
   attention.delta = (const void *)(uintptr_t)arrays[7];
   attention.dscores = (void *)(uintptr_t)arrays[8];
   args.bias = (const void *)(uintptr_t)arrays[10];

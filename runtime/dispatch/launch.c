@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/pointer.h"
+#include "core/problem/message.h"
 #include "runtime/dispatch/plan.h"
 
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
@@ -55,7 +56,8 @@ static wlm_status take_ld(const char *function, const wlmi_array *array, const c
 
 static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, const char *from,
                              char *kernel) {
-  wlmi_pointer pointer = {array->name, NULL, array->size, array->need && has >= array->need};
+  const size_t aligned = wlmi_width_is_pair(array->width) ? 2 * array->size : array->size; /* kernels load pairs */
+  wlmi_pointer pointer = {array->name, NULL, aligned, array->need && has >= array->need};
   memcpy(&pointer.address, from + array->from, sizeof pointer.address);
   if (array->need == WLM_NEED_REFUSED && pointer.address)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with %s, which has no such array; leave it NULL", function,

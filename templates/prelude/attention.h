@@ -28,7 +28,8 @@ struct wlm_terms {
   struct wlm_piece own; /* of the row of @{gradient and "B" or "dC"} */
 % end
 % if rows then
-  wlm_acc_t lse, delta;
+  struct wlm_softmax_pair softmax;
+  wlm_acc_t delta;
 % end
 };
 
@@ -44,7 +45,7 @@ WLM_FN struct wlm_terms wlm_enter_row(const struct wlm_args *args, struct wlm_te
   terms.own = wlm_read_piece((const wlm_b_t *)args->x + terms.row * args->ldc + terms.column, aligned);
 % end
 % if rows then
-  terms.lse = wlm_row_lse(args, terms.row, terms.head);
+  terms.softmax = wlm_row_softmax(args, terms.row, terms.head);
   terms.delta = wlm_row_delta(args, terms.row, terms.head);
 % end
   return terms;
@@ -69,29 +70,21 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long firs
 }
 
 % if backward then
-/* The product of dC's row with B's over the columns of a head. */
+/* The product of dC's row with B's over the columns of a head. Delta is made in the same order (warploom_attention.h says
+ * how), so that where one edge has all the weight their difference is 0. */
 WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_terms *terms, struct wlm_piece piece,
                                   const wlm_b_t *row) {
-  wlm_acc_t product = 0;
+% local held = {}
+% for v = 0, vector - 1 do held[v + 1] = ("wlm_piece_at(piece, %d) * wlm_piece_at(terms->own, %d)"):format(v, v) end
+% local function term(v) return ("wlm_load_b(row + j + %d) * wlm_load_b(own + j + %d)"):format(v, v) end
 % if dense == together then
   (void)args;
   (void)row;
-% for v = 0, vector - 1 do
-  product += wlm_piece_at(piece, @{v}) * wlm_piece_at(terms->own, @{v});
-% end
 % else
-  /* A head is wider than the lanes that can add up: each takes several pieces of it. */
-  const long long lane = threadIdx.x % @{together}u, first = (long long)terms->head * @{problem.head_text} + lane * @{vector};
   const wlm_b_t *own = (const wlm_b_t *)args->x + terms->row * args->ldc;
   (void)piece;
-#pragma unroll 1
-  for (int k = 0; k < @{problem.head_text}; k += @{together * vector}) {
-% for v = 0, vector - 1 do
-    product += wlm_load_b(row + first + k + @{v}) * wlm_load_b(own + first + k + @{v});
 % end
-  }
-% end
-% include("prelude/add_lanes.h", { together = together })
+% include("prelude/sum_columns.h", { pieces = dense, together = together, head = "(long long)terms->head", held = held, term = term })
   return product;
 }
 
@@ -103,9 +96,9 @@ WLM_FN wlm_acc_t wlm_head_product(const struct wlm_args *args, const struct wlm_
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
   const wlm_b_t *row = (const wlm_b_t *)args->b@{row_offset};
-  const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge.term), edge.lse);
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge), edge.softmax);
   const wlm_acc_t product = wlm_head_product(args, terms, piece, row);
-  const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta)@{products and "" or " * wlm_slope(args, terms->row_term, edge.term)"};
+  const wlm_acc_t dterm = weight * (wlm_weighted(product, edge) - edge.delta)@{products and "" or " * wlm_slope(args, terms->row_term, edge)"};
   sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
 % if products then
   sums = wlm_fold_slopes(args, &terms->side, sums, dterm, other);
@@ -131,12 +124,13 @@ WLM_FN struct wlm_sums wlm_raise(struct wlm_sums sums, wlm_acc_t score) {
     sums = wlm_scale_sums(sums, wlm_exp(sums.base - score));
     sums.base = score;
   }
+  sums.largest = wlm_larger(sums.largest, score);
   return sums;
 }
 
 /* An edge with a score that there is room for. */
 WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm_edge edge, struct wlm_piece piece) {
-  const wlm_acc_t weight = wlm_exp(score - sums.base);
+  const wlm_acc_t weight = wlm_power(score, sums.base);
   sums = wlm_fold(sums, wlm_weighted(weight, edge), piece);
   sums.total += weight;
   return sums;
@@ -144,7 +138,7 @@ WLM_FN struct wlm_sums wlm_add(struct wlm_sums sums, wlm_acc_t score, struct wlm
 
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
-  const wlm_acc_t score = wlm_score(args, @{score_of}, edge.term);
+  const wlm_acc_t score = wlm_score(args, @{score_of}, edge);
   (void)p;
   return wlm_add(wlm_raise(sums, score), score, edge, piece);
 }
@@ -158,6 +152,7 @@ WLM_FN struct wlm_sums wlm_combine_sums(struct wlm_sums sums, struct wlm_sums mo
 % end
   sums.total += more.total;
   sums.base = base;
+  sums.largest = wlm_larger(sums.largest, more.largest);
   return sums;
 }
 
@@ -187,7 +182,7 @@ WLM_FN struct wlm_sums wlm_close_sums(const struct wlm_args *args, long long row
 % end
 % else
   if (column % @{problem.head_text} == 0)
-    wlm_store_head(args, row, (int)(column / @{problem.head_text}), @{gradient and "sums.term" or "sums.base, sums.total"});
+    wlm_store_head(args, row, (int)(column / @{problem.head_text}), @{gradient and "sums.term" or "sums.base, sums.total, sums.largest"});
 % end
 % if not gradient then
   const wlm_acc_t factor = wlm_reciprocal(sums.total);
@@ -211,6 +206,7 @@ WLM_FN struct wlm_mix wlm_mix_at(const struct wlm_mix *row, long long column) {
 % else
   mix.base = sums->base;
   mix.total = sums->total;
+  mix.largest = sums->largest;
 % end
   return mix;
 }

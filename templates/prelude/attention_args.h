@@ -12,7 +12,7 @@ struct wlm_number {
 struct wlm_attention {
   const void *left, *right; /* terms of a score for each row and for each column of A, x heads; of the accumulator's type */
   const void *delta;        /* of the gradient: sum over a head's columns of dC * C, rows x heads */
-  void *lse;                /* log of a row's sum of exp(score), rows x heads; the gradient reads it */
+  void *softmax;            /* rows x heads x 2: the largest score, 1 / sum of exp(score - largest); the gradient reads it */
   void *dright, *dvalues;   /* of the gradient, both of the accumulator's type */
   struct wlm_number slope;  /* of leaky_relu */
   struct wlm_number dropped, kept; /* of dropout: the share of weights that are 0, and what the others are multiplied by */

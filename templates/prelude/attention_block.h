@@ -5,20 +5,22 @@
 % local value = problem.has_values and load_a("args", "p", "head")
 % local scale = problem.score == "dot" and " * args->products.scale." .. number or ""
 % local narrowed = problem.colind_type == "i32" and "(unsigned int)" or ""
-% -- A number `index` lines behind the place `from`; its address is one instruction where the index has 32 bits.
+% -- The place `index` lines behind `from`; it is one instruction where the index has 32 bits.
 % local function line(from, index, stride)
-%   return ("__ldg((const wlm_acc_t *)((const char *)(%s) + (unsigned long long)%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t))))"):format(from, index, stride)
+%   return ("(const wlm_acc_t *)((const char *)(%s) + (unsigned long long)%s * (unsigned int)(%s * (long long)sizeof(wlm_acc_t)))"):format(from, index, stride)
 % end
 % local function of_column(name, stride)
-%   return line(("(const wlm_acc_t *)args->attention.%s + head"):format(name), narrowed .. "column", stride)
+%   return "__ldg(" .. line(("(const wlm_acc_t *)args->attention.%s + head"):format(name), narrowed .. "column", stride) .. ")"
 % end
+% local beside = gradient and has_terms and value -- a value is added to the term of its column first, whichever side is walked
 /* The operator block of attention (generator/attention.lua says what it computes): what there is for a column.
  *
  *   struct wlm_edge   what a lane loads for an edge and head; wlm_load_edge(args, p, column, head)
  *   wlm_weighted(weight, edge)   the weight after dropout
  *   wlm_row_terms(args, row, head)          where the row's part of a score is; wlm_row_term(args, terms, k) that of the
  *                                           k-th row from there
- *   wlm_score(args, row_term, edge_term)    the score; wlm_slope its derivative by the terms
+ *   wlm_score(args, row_term, edge)         the score; wlm_slope its derivative by the terms
+ *   wlm_weight(score, softmax)              the weight, from the numbers of the row that the forward pass stored
  *   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_begin_mix, wlm_combine, wlm_store
  *   wlm_init, wlm_message, wlm_reduce   of the sum for C alone: a sum of weight * b */
 % include "prelude/exponentials.h"
@@ -32,7 +34,7 @@ WLM_FN const wlm_acc_t * wlm_row_terms(const struct wlm_args *args, long long ro
 }
 WLM_FN wlm_acc_t wlm_row_term(const struct wlm_args *args, const wlm_acc_t *terms, int k) {
 % if has_terms then
-  return @{line("terms", "(unsigned int)k", "args->attention.term_stride")};
+  return __ldg(@{line("terms", "(unsigned int)k", "args->attention.term_stride")});
 % else
   (void)args; (void)terms; (void)k;
   return 0;
@@ -63,27 +65,6 @@ WLM_FN const wlm_b_t * wlm_row_of_@{side}(const struct wlm_args *args, long long
   return (const wlm_b_t *)args->@{stride[of] and of or "products." .. of} + index * @{stride[of] or "args->attention.term_stride"};
 }
 % end
-WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t product, wlm_acc_t edge_term) {
-  (void)args;
-  return product@{scale} + edge_term;
-}
-% elseif has_terms then
-WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term) {
-  const wlm_acc_t z = row_term + edge_term;
-  return z > 0 ? z : args->attention.slope.@{number} * z;
-}
-WLM_FN wlm_acc_t wlm_slope(const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term) {
-  return row_term + edge_term > 0 ? 1 : args->attention.slope.@{number};
-}
-% else
-WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term) {
-  (void)args; (void)row_term;
-  return edge_term;
-}
-WLM_FN wlm_acc_t wlm_slope(const struct wlm_args *args, wlm_acc_t row_term, wlm_acc_t edge_term) {
-  (void)args; (void)row_term; (void)edge_term;
-  return 1;
-}
 % end
 % if problem.dropout then
 WLM_FN wlm_acc_t wlm_kept_weight(const struct wlm_args *args, long long place) {
@@ -92,14 +73,59 @@ WLM_FN wlm_acc_t wlm_kept_weight(const struct wlm_args *args, long long place) {
 }
 % end
 struct wlm_edge {
-  wlm_acc_t term@{gradient and ", lse, delta" or ""}@{problem.dropout and ", kept" or ""};
+  wlm_acc_t term@{beside and ", value" or ""}@{gradient and ", delta" or ""}@{problem.dropout and ", kept" or ""};
+% if gradient then
+  struct wlm_softmax_pair softmax;
+% end
 };
+% if problem.products then
+WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t product, struct wlm_edge edge) {
+  (void)args;
+  return product@{scale} + edge.term;
+}
+% elseif has_terms then
+WLM_FN wlm_acc_t wlm_sum_of_terms(wlm_acc_t row_term, struct wlm_edge edge) { return @{beside and "(row_term + edge.value)" or "row_term"} + edge.term; }
+WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t row_term, struct wlm_edge edge) {
+  const wlm_acc_t z = wlm_sum_of_terms(row_term, edge);
+  return z > 0 ? z : args->attention.slope.@{number} * z;
+}
+WLM_FN wlm_acc_t wlm_slope(const struct wlm_args *args, wlm_acc_t row_term, struct wlm_edge edge) {
+  return wlm_sum_of_terms(row_term, edge) > 0 ? 1 : args->attention.slope.@{number};
+}
+% else
+WLM_FN wlm_acc_t wlm_score(const struct wlm_args *args, wlm_acc_t row_term, struct wlm_edge edge) {
+  (void)args; (void)row_term;
+  return edge.term;
+}
+WLM_FN wlm_acc_t wlm_slope(const struct wlm_args *args, wlm_acc_t row_term, struct wlm_edge edge) {
+  (void)args; (void)row_term; (void)edge;
+  return 1;
+}
+% end
+% if pass ~= "forward" then
+WLM_FN struct wlm_softmax_pair wlm_read_pair(const wlm_acc_t *from) {
+#ifdef __CUDA_ARCH__
+  union { @{problem.acc_bytes == 8 and "uint4" or "uint2"} whole; struct wlm_softmax_pair pair; } read;
+  read.whole = __ldg((const @{problem.acc_bytes == 8 and "uint4" or "uint2"} *)from);
+  return read.pair;
+#else
+  const struct wlm_softmax_pair pair = {from[0], from[1]};
+  return pair;
+#endif
+}
+WLM_FN wlm_acc_t wlm_weight(wlm_acc_t score, struct wlm_softmax_pair softmax) {
+  return wlm_power(score, softmax.largest) * softmax.scale;
+}
+% end
 WLM_FN struct wlm_edge wlm_load_edge(const struct wlm_args *args, long long p, wlm_colind_t column, int head) {
   (void)p;
   struct wlm_edge edge;
   (void)column; (void)head;
 % if has_terms then
-  edge.term = @{of_column(gradient and "left" or "right", "args->attention.term_stride")}@{value and " + " .. value or ""};
+  edge.term = @{of_column(gradient and "left" or "right", "args->attention.term_stride")}@{value and not beside and " + " .. value or ""};
+% if beside then
+  edge.value = @{value};
+% end
 % else
   edge.term = @{value or "0"};
 % end
@@ -107,7 +133,7 @@ WLM_FN struct wlm_edge wlm_load_edge(const struct wlm_args *args, long long p, w
   edge.kept = wlm_kept_weight(args, @{gradient and "(long long)__ldg((const wlm_rowptr_t *)args->order + p)" or "p"} * args->heads + head);
 % end
 % if gradient then
-  edge.lse = @{of_column("lse", "args->heads")};
+  edge.softmax = wlm_read_pair(@{line("(const wlm_acc_t *)args->attention.softmax + 2 * head", narrowed .. "column", "2 * args->heads")});
   edge.delta = @{of_column("delta", "args->heads")};
 % end
   return edge;
@@ -122,11 +148,11 @@ WLM_FN wlm_acc_t wlm_weighted(wlm_acc_t weight, struct wlm_edge edge) {
 }
 % if pass == "forward" then
 struct wlm_mix {
-  wlm_acc_t value, base, total, unused;
+  wlm_acc_t value, base, total, largest;
 };
 #define WLM_LEAST @{least}
 WLM_FN struct wlm_mix wlm_begin_mix(void) {
-  const struct wlm_mix mix = {0, WLM_LEAST, 0, 0};
+  const struct wlm_mix mix = {0, WLM_LEAST, 0, WLM_LEAST};
   return mix;
 }
 /* Factors stay below e^8, which leaves sums room up to 10^35. */
@@ -138,11 +164,14 @@ WLM_FN struct wlm_mix wlm_combine(struct wlm_mix acc, struct wlm_mix x) {
   acc.value = acc.value * of_acc + x.value * of_x;
   acc.total = acc.total * of_acc + x.total * of_x;
   acc.base = base;
+  acc.largest = wlm_larger(acc.largest, x.largest);
   return acc;
 }
 WLM_FN wlm_acc_t wlm_share(wlm_acc_t value, wlm_acc_t total) { return total == 0 ? 0 : value / total; }
-WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head, wlm_acc_t base, wlm_acc_t total) {
-  if (args->attention.lse) ((wlm_acc_t *)args->attention.lse)[row * args->heads + head] = base + wlm_log(total);
+WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head, wlm_acc_t base, wlm_acc_t total,
+                           wlm_acc_t largest) {
+  if (args->attention.softmax)
+    wlm_store_pair((wlm_acc_t *)args->attention.softmax + 2 * (row * args->heads + head), base, total, largest);
 }
 % else
 %   local second = (pair or pass == "rows") and "more" or "term"
@@ -158,8 +187,6 @@ WLM_FN struct wlm_mix wlm_combine(struct wlm_mix acc, struct wlm_mix x) {
   acc.@{second} += x.@{second};
   return acc;
 }
-/* The weight of an edge from the logarithm that the forward pass stored: -inf for a row of which nothing counts. */
-WLM_FN wlm_acc_t wlm_weight(wlm_acc_t score, wlm_acc_t lse) { return lse == -WLM_INF ? 0 : wlm_exp(score - lse); }
 % end
 % if pass == "gradient" then
 WLM_FN wlm_acc_t wlm_share(wlm_acc_t value, wlm_acc_t second) {
@@ -176,11 +203,12 @@ WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head,
 }
 % end
 % elseif pass == "rows" then
-% for _, name in ipairs { "lse", "delta" } do
-WLM_FN wlm_acc_t wlm_row_@{name}(const struct wlm_args *args, long long row, int head) {
-  return __ldg((const wlm_acc_t *)args->attention.@{name} + row * args->heads + head);
+WLM_FN struct wlm_softmax_pair wlm_row_softmax(const struct wlm_args *args, long long row, int head) {
+  return wlm_read_pair((const wlm_acc_t *)args->attention.softmax + 2 * (row * args->heads + head));
 }
-% end
+WLM_FN wlm_acc_t wlm_row_delta(const struct wlm_args *args, long long row, int head) {
+  return __ldg((const wlm_acc_t *)args->attention.delta + row * args->heads + head);
+}
 /* What an edge whose score has the gradient dz gives to the row's sums: that by m without att and scale, and that by att. */
 WLM_FN struct wlm_mix wlm_slopes(const struct wlm_args *args, wlm_acc_t dz, wlm_acc_t m, wlm_acc_t t) {
   (void)args; (void)m;
@@ -216,7 +244,7 @@ WLM_FN void wlm_store(const struct wlm_args *args, wlm_c_t *c, long long column,
   wlm_store_side(args, row, column, result.more);
 % else
   if (column % args->head_width == 0)
-    wlm_store_head(args, row, wlm_head_of(args, column), @{gradient and "result.term" or "result.base, result.total"});
+    wlm_store_head(args, row, wlm_head_of(args, column), @{gradient and "result.term" or "result.base, result.total, result.largest"});
 % end
 % end
 }

@@ -35,25 +35,20 @@ WLM_FN struct wlm_piece wlm_load_other(const struct wlm_args *args, const struct
 /* The sum over the columns of a head, whose lanes all come here together. */
 WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, const struct wlm_side *side, struct wlm_piece other,
                              wlm_colind_t column) {
-  wlm_acc_t product = 0;
+% local held = {}
+% for v = 0, vector - 1 do
+%   held[v + 1] = ("wlm_column_part(args, wlm_piece_at(side->mine, %d), wlm_piece_at(other, %d), side->att[%d])"):format(v, v, v)
+% end
+% local function term(v)
+%   return ("wlm_column_part(args, wlm_load_b(mine + j + %d), wlm_load_b(row + j + %d), wlm_att(args, j + %d))"):format(v, v, v)
+% end
 % if dense == together then
   (void)column;
-% for v = 0, vector - 1 do
-  product += wlm_column_part(args, wlm_piece_at(side->mine, @{v}), wlm_piece_at(other, @{v}), side->att[@{v}]);
-% end
 % else
-  /* A head is wider than the lanes that can add up: each takes several pieces of it. */
-  const long long first = (long long)side->head * @{problem.head_text} + threadIdx.x % @{together}u * @{vector};
   const wlm_b_t *mine = wlm_row_of_mine(args, side->row), *row = wlm_row_of_other(args, column);
   (void)other;
-#pragma unroll 1
-  for (long long k = first; k < first + @{problem.head_text}; k += @{together * vector}) {
-% for v = 0, vector - 1 do
-    product += wlm_column_part(args, wlm_load_b(mine + k + @{v}), wlm_load_b(row + k + @{v}), wlm_att(args, k + @{v}));
 % end
-  }
-% end
-% include("prelude/add_lanes.h", { together = together })
+% include("prelude/sum_columns.h", { pieces = dense, together = together, head = "(long long)side->head", held = held, term = term })
   return product;
 }
 % if problem.attention == "gradient" then

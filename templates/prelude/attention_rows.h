@@ -2,7 +2,7 @@
 WLM_FN struct wlm_sums wlm_fold_edge(struct wlm_sums sums, struct wlm_edge edge, struct wlm_piece piece,
                                 const struct wlm_args *args, const struct wlm_terms *terms, long long p@{sides}) {
   const wlm_b_t *row = (const wlm_b_t *)args->b@{row_offset};
-  const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge.term), terms->lse);
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, @{score_of}, edge), terms->softmax);
   const wlm_acc_t dz = weight * (wlm_weighted(wlm_head_product(args, terms, piece, row), edge) - terms->delta);
   (void)p;
 % for v = 0, vector - 1 do

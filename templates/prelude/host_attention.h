@@ -16,18 +16,17 @@ WLM_FN long long wlm_head_end(long long column, long long end) {
 /* The parts of a score of all columns of a head. */
 WLM_FN wlm_acc_t wlm_product(const struct wlm_args *args, long long row, long long k, int head) {
   const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, k);
-  wlm_acc_t product = 0;
-  for (long long j = head * @{problem.head_width}ll; j < (head + 1) * @{problem.head_width}ll; j++)
-    product += wlm_column_part(args, wlm_load_b(mine + j), wlm_load_b(other + j), wlm_att(args, j));
+  const long long first = head * @{problem.head_width}ll;
+% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return ("wlm_column_part(args, wlm_load_b(mine + first + %s), wlm_load_b(other + first + %s), wlm_att(args, first + %s))"):format(j, j, j) end })
   return product;
 }
 
 % end
 % if backward then
 WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) {
-  wlm_acc_t product = 0;
-  for (int j = 0; j < @{problem.head_width}; j++)
-    product += wlm_load_b(x + head * @{problem.head_width}ll + j) * wlm_load_b(b + head * @{problem.head_width}ll + j);
+  x += head * @{problem.head_width}ll;
+  b += head * @{problem.head_width}ll;
+% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return ("wlm_load_b(x + %s) * wlm_load_b(b + %s)"):format(j, j) end })
   return product;
 }
 
@@ -36,7 +35,7 @@ WLM_FN wlm_acc_t wlm_head_product(const wlm_b_t *x, const wlm_b_t *b, int head) 
 /* An edge into the `count` columns of a head from `column` on. */
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
                           const wlm_b_t *b, const wlm_b_t *own, long long row, long long column, long long count, struct wlm_mix *mix) {
-  const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge.term), wlm_row_lse(args, row, head));
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge), wlm_row_softmax(args, row, head));
   const wlm_acc_t dz = weight * (wlm_weighted(wlm_head_product(own, b, head), edge) - wlm_row_delta(args, row, head));
   const wlm_b_t *mine = wlm_row_of_mine(args, row), *other = wlm_row_of_other(args, wlm_column(args, p));
   for (long long j = column; j < column + count; j++)
@@ -46,7 +45,7 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, st
 /* An edge into the `count` columns of a head from `column` on. */
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, struct wlm_edge edge, wlm_acc_t row_term,
                           const wlm_b_t *b, const wlm_b_t *own, @{products and "long long row, " or ""}long long column, long long count, struct wlm_mix *mix) {
-  const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge.term), edge.lse);
+  const wlm_acc_t weight = wlm_weight(wlm_score(args, row_term, edge), edge.softmax);
   const wlm_acc_t kept = wlm_weighted(weight, edge);
   for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
 % if products then
@@ -57,7 +56,7 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, st
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
 % else
   if (column % @{problem.head_width}) return; /* the rest of the head is another tile's */
-  const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta) * wlm_slope(args, row_term, edge.term);
+  const wlm_acc_t dterm = weight * (wlm_weighted(wlm_head_product(b, own, head), edge) - edge.delta) * wlm_slope(args, row_term, edge);
 % end
 % if not pair then
   mix->term += dterm;
@@ -67,14 +66,15 @@ WLM_FN void wlm_fold_edge(const struct wlm_args *args, long long p, int head, st
 % else
 WLM_FN void wlm_fold_edge(const struct wlm_args *args, struct wlm_edge edge, wlm_acc_t row_term, const wlm_b_t *b,
                           long long column, long long count, struct wlm_mix *mix) {
-  const wlm_acc_t score = wlm_score(args, row_term, edge.term);
+  const wlm_acc_t score = wlm_score(args, row_term, edge);
   if (wlm_outgrows(score, mix->base)) {
     const wlm_acc_t factor = wlm_exp(mix->base - score);
     mix->base = score;
     mix->total *= factor;
     for (long long j = 0; j < count; j++) mix[j].value *= factor;
   }
-  const wlm_acc_t weight = wlm_exp(score - mix->base);
+  mix->largest = wlm_larger(mix->largest, score);
+  const wlm_acc_t weight = wlm_power(score, mix->base);
   mix->total += weight;
   const wlm_acc_t kept = wlm_weighted(weight, edge);
   for (long long j = 0; j < count; j++) mix[j].value = wlm_reduce(mix[j].value, wlm_message(kept, wlm_load_b(b + column + j)));
@@ -107,6 +107,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 % else
       mix[j - first].base = mix[column - first].base;
       mix[j - first].total = mix[column - first].total;
+      mix[j - first].largest = mix[column - first].largest;
 % end
     }
   }

@@ -66,8 +66,11 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     ended = head_begins + @{problem.head_width} - first < width ? (int)(head_begins + @{problem.head_width} - first) : width;
 %   end
 % for _, sum in ipairs(walk.sums) do
-    wlm_acc_t s_@{sum.name} = 0;
-    for (int j = 0; j < @{problem.head_width}; j++) s_@{sum.name} += @{at(sum, "head_begins + j")};
+    wlm_acc_t s_@{sum.name};
+    {
+% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return at(sum, "head_begins + " .. j) end })
+    s_@{sum.name} = product;
+    }
 % end
 % if #walk.of_row > 0 or walk.score then
 %   local list = { walk.score and "softmax, " or "" }
@@ -90,9 +93,9 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 % elseif result.kind == "edge_sum" then
     for (int j = @{from}; j < @{to}; j++) { /* a head is of the tile that has its first column */
       if ((first + j) % @{problem.head_width}) continue;
-      wlm_acc_t sum = 0;
-      for (int of_head = 0; of_head < @{problem.head_width}; of_head++) sum += @{at(result, "first + j + of_head")};
-      wlm_out_@{result.at}(args, place)[(first + j) / @{problem.head_width}] = wlm_narrow(@{taken("sum")});
+      const long long begins = first + j;
+% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return at(result, "begins + " .. j) end })
+      wlm_out_@{result.at}(args, place)[begins / @{problem.head_width}] = wlm_narrow(@{taken("product")});
     }
 % end
 % end

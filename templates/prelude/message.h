@@ -106,7 +106,7 @@ struct wlm_terms {
 %   local line = ("wlm_line_%s(args, %s)"):format(o.name, place)
 %   if o.width == "n" then return ("wlm_read_piece%s(%s + column, aligned)"):format(o.side == "edge" and "_once" or "", line) end
 %   if o.width == "wins" then return ("wlm_read_wins(%s + column, aligned)"):format(line) end
-%   if o.width == "logs" then return ("__ldg(%s + %s)"):format(line, head) end
+%   if o.width == "base" or o.width == "scale" then return ("__ldg(%s + 2 * %s + %d)"):format(line, head, o.width == "scale" and 1 or 0) end
 %   return ("wlm_load_number(%s + %s)"):format(line, o.width == "heads" and head or "0")
 % end
 WLM_FN wlm_acc_t wlm_load_number(const wlm_b_t *from) { return wlm_widen(__ldg(from)); }
@@ -173,29 +173,21 @@ WLM_FN struct wlm_terms wlm_terms_at(const struct wlm_args *args, long long firs
 /* The sum over the columns of a head, whose lanes all come here together. */
 WLM_FN wlm_acc_t wlm_sum_@{sum.at}(const struct wlm_args *args, struct wlm_edge edge, struct wlm_piece piece,
                               const struct wlm_terms *terms, long long p@{walk.given(sum, "wlm_acc_t s_%s")}) {
-  wlm_acc_t product = 0;
   const long long place = edge.place;
   (void)args;
   (void)piece;
   (void)terms;
   (void)p;
   (void)place;
-% if dense == together then
-% for v = 0, vector - 1 do
-  product += @{value(sum, v)};
-% end
-% else
-  /* A head is wider than the lanes that can add up: each takes several pieces of it, and loads by element. */
-  const long long first = terms->head * @{problem.head_width}ll + threadIdx.x % @{together}u * @{vector};
+% if dense ~= together then
   const wlm_colind_t k = wlm_column(args, p);
-#pragma unroll 1
-  for (long long j = first; j < terms->head * @{problem.head_width}ll + @{problem.head_width}; j += @{together * vector}) {
-% for v = 0, vector - 1 do
-    product += wlm_at_@{sum.at}(args, terms->row, k, p, place, j + @{v}@{walk.head("terms->head")}@{walk.given(sum, "s_%s")});
 % end
-  }
+% local held = {}
+% for v = 0, vector - 1 do held[v + 1] = value(sum, v) end
+% local function term(v)
+%   return ("wlm_at_%s(args, terms->row, k, p, place, j + %d%s%s)"):format(sum.at, v, walk.head("terms->head"), walk.given(sum, "s_%s"))
 % end
-% include("prelude/add_lanes.h", { together = together })
+% include("prelude/sum_columns.h", { pieces = dense, together = together, head = "(long long)terms->head", held = held, term = term })
   return product;
 }
 

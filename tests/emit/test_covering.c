@@ -208,7 +208,9 @@ static void check_messages(const char *family) {
       NEEDS(has_operand(entry, (wlm_place)place, (wlm_width)width), "%s never with an operand of place %d, width %d",
             family, place, width);
   NEEDS(has_operand(entry, WLM_PLACE_ROW, WLM_WIDTH_WINS), "%s never with positions as an operand", family);
-  NEEDS(has_operand(entry, WLM_PLACE_ROW, WLM_WIDTH_LOGS), "%s never with logarithms as an operand", family);
+  for (int width = WLM_WIDTH_BASE; width <= WLM_WIDTH_SCALE; width++)
+    NEEDS(has_operand(entry, WLM_PLACE_ROW, (wlm_width)width), "%s never with the %s of a score", family,
+          wlmi_width_names[width]);
   for (int kind = 0; kind < WLM_RESULT_KINDS; kind++)
     for (int transpose = 0; transpose < 2; transpose++)
       NEEDS(has_result(entry, (wlmi_result_kind)kind) && p->transpose == transpose,

@@ -16,7 +16,7 @@ enum { CALLS = 2, MOST = 256 * 1024 };
 static const int64_t expected_calls[CALLS] = {1, 1000000};
 static int computes = 1;
 /* Those behind WORKSPACE are written. */
-enum { B, X, EDGES, LEFT, RIGHT, LSE, DELTA, WORKSPACE, C, DB, DVALUES, DRIGHT, ARGMAX, ARRAYS };
+enum { B, X, EDGES, LEFT, RIGHT, SOFTMAX, DELTA, WORKSPACE, C, DB, DVALUES, DRIGHT, ARGMAX, ARRAYS };
 static double arrays[ARRAYS][MOST]; /* of any type */
 static wlm_message_args message = WLM_MESSAGE_ARGS_INIT;
 static wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
@@ -53,7 +53,7 @@ static wlm_execute_args arguments(const exported_case *c) {
   args.b = arrays[B], args.c = arrays[C], args.dvalues = arrays[DVALUES];
   if (p->operation == WLM_SDDMM || p->operation == WLM_ATTENTION) args.x = arrays[X];
   if (p->operation == WLM_ATTENTION) {
-    attention.left = arrays[LEFT], attention.right = arrays[RIGHT], attention.lse = arrays[LSE];
+    attention.left = arrays[LEFT], attention.right = arrays[RIGHT], attention.softmax = arrays[SOFTMAX];
     attention.delta = arrays[DELTA], attention.dright = arrays[DRIGHT];
     attention.dscores = arrays[DVALUES];
     args.attention = &attention, args.db = arrays[DB];
@@ -63,7 +63,7 @@ static wlm_execute_args arguments(const exported_case *c) {
 }
 
 static uint64_t results(void) {
-  uint64_t h = hash(14695981039346656037u, arrays[LSE], sizeof arrays[LSE]);
+  uint64_t h = hash(14695981039346656037u, arrays[SOFTMAX], sizeof arrays[SOFTMAX]);
   for (int i = C; i < ARRAYS; i++) h = hash(h, arrays[i], sizeof arrays[i]);
   return h;
 }

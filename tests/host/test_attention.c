@@ -49,21 +49,22 @@ static void forward_and_gradient(void **state) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   args.attention = &attention;
-  float c[4], lse[2], db[4], dscores[2], dright[2];
+  float c[4], softmax[4], db[4], dscores[2], dright[2];
   const float x[] = {1, 1, 5, 5};
   args.b = b;
   args.c = c;
   attention.left = left;
   attention.right = right;
-  attention.lse = lse;
+  attention.softmax = softmax;
   attention.slope = 0.5;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &forward, &args));
   const double w0 = expected_weights[0], w1 = expected_weights[1];
   assert_float_equal(c[0], w0 * 1 + w1 * 3, 1e-6);
   assert_float_equal(c[1], w0 * 2 + w1 * 4, 1e-6);
   assert_true(c[2] == 0 && c[3] == 0);
-  assert_float_equal(lse[0], log(exp(1) + exp(-0.5)), 1e-6);
-  assert_true(isinf(lse[1]) && lse[1] < 0);
+  assert_float_equal(softmax[0], 1, 1e-6);
+  assert_float_equal(softmax[1], 1 / (1 + exp(-1.5)), 1e-6);
+  assert_true(softmax[2] == 0 && softmax[3] == 0);
   const float wide_left[] = {1, NAN, 0, NAN}, wide_right[] = {0, NAN, -2, NAN}; /* terms with a distance of two */
   float same[4];
   args.c = same;
@@ -103,7 +104,7 @@ static void refused(wlm_context *context, int transpose, const wlm_execute_args 
 static void wrong_calls(void **state) {
   (void)state;
   wlm_context *context = open_host();
-  float c[4], lse[2] = {0}, delta[2] = {0}, dscores[2];
+  float c[4], softmax[4] = {0}, delta[2] = {0}, dscores[2];
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT, wrong;
   args.b = args.x = b;
@@ -112,7 +113,7 @@ static void wrong_calls(void **state) {
   refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "left is NULL"); /* without wlm_attention_operands */
   attention.left = left;
   attention.right = right;
-  attention.lse = lse;
+  attention.softmax = softmax;
   attention.delta = delta;
   args.attention = &wrong;
   wrong = attention;
@@ -160,7 +161,7 @@ static void gatv2(void **state) {
   (void)state;
   wlm_context *context = open_host();
   const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, x[] = {1, 1, 5, 5}, *const none = NULL;
-  float c[4], datt[4], lse[2];
+  float c[4], datt[4], softmax[4];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -172,7 +173,7 @@ static void gatv2(void **state) {
   attention.q = q;
   attention.att = att;
   attention.slope = 0.5;
-  attention.lse = lse;
+  attention.softmax = softmax;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   const float delta[] = {c[0] + c[1], 0};
@@ -214,7 +215,7 @@ static void dot(void **state) {
   (void)state;
   wlm_context *context = open_host();
   const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
-  float c[4], lse[2], db[4], dk[4], dscores[2];
+  float c[4], softmax[4], db[4], dk[4], dscores[2];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -227,10 +228,11 @@ static void dot(void **state) {
   attention.q = q;
   attention.k = k;
   attention.scale = 0.5;
-  attention.lse = lse;
+  attention.softmax = softmax;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
-  assert_float_equal(lse[0], 2 + log(2), 1e-6);
+  assert_float_equal(softmax[0], 2, 1e-6);
+  assert_float_equal(softmax[1], 0.5, 1e-6);
 
   const float delta[] = {c[0] + c[1], 0};
   problem.transpose = 1;
@@ -245,7 +247,7 @@ static void dot(void **state) {
   assert_float_equal(dscores[1], 0.5 * (7 - 5), 1e-6);
   assert_float_equal(dk[0], -0.5 * 1, 1e-6);
   assert_float_equal(dk[3], 0.5 * 2, 1e-6);
-  attention.dright = lse;
+  attention.dright = softmax;
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "dright with WLM_SCORE_DOT");
   attention.dright = NULL;

@@ -212,7 +212,7 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
       args.c = NULL;
       args.b = drawn(random, COLS * N);
       args.x = x;
-      attention.lse = drawn(random, ROWS);
+      attention.softmax = drawn(random, 2 * ROWS);
       attention.delta = drawn(random, ROWS);
       args.attention = &attention;
       attention.dscores = dvalues;

@@ -130,7 +130,7 @@ static const char *const messages[] = {
     "score=a;softmax=kept*b;edge_sum=kept*x;edge=kept",
     "l:row:heads;r:column:heads;score=leaky_relu(l+r+a,0.25);softmax=b",
     "t:edge_sum=x*k;score=t/2;softmax=b*t;sum=b",
-    "d:row;c:row;l:row:logs;t:edge_sum=x*b;g:edge_sum=exp(t/4-l)*d*(b-c);sum=g*b;edge_sum=g",
+    "d:row;c:row;l:row:base;s:row:scale;t:edge_sum=x*b;g:edge_sum=expscale(t/4,l,s)*d*(b-c);sum=g*b;edge_sum=g",
 };
 
 static void right_results_pass(void **state) {

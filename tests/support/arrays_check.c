@@ -233,8 +233,8 @@ done:
   return status;
 }
 
-/* The gradient's lse is that of the edges of A, whatever rounding made of it: what the reference gives for A. */
-static wlm_status fill_lse(operands *o) {
+/* The gradient's largest scores and scales are those of the edges of A: what the reference gives for A. */
+static wlm_status fill_softmax(operands *o) {
   const wlm_problem *p = &o->spec.problem;
   wlm_problem forward = *p;
   wlmi_csr_host made = {.rows = o->a.cols, .cols = o->a.rows, .nnz = o->a.nnz};
@@ -247,14 +247,15 @@ static wlm_status fill_lse(operands *o) {
   forward.transpose = forward.dropout = 0;
   if (!is_rows(o)) WLM_TRY(transpose(o, &made));
   WLM_TRY(wlmi_alloc_array(a->rows * p->n, sizeof(double), "C", (void **)&results[0].value));
-  WLM_TRY(wlmi_alloc_array(a->rows * p->heads, sizeof(double), "lse", (void **)&results[WLM_RESULT_OF_LSE].value));
+  WLM_TRY(wlmi_alloc_array(2 * a->rows * p->heads, sizeof(double), "softmax",
+                           (void **)&results[WLM_RESULT_OF_SOFTMAX].value));
   WLM_TRY(wlmi_reference_attention(&walk, NULL, a->rows, NULL, results));
-  for (int64_t i = 0; i < a->rows * p->heads; i++)
-    wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.lse, i, results[WLM_RESULT_OF_LSE].value[i]);
+  for (int64_t i = 0; i < 2 * a->rows * p->heads; i++)
+    wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.softmax, i, results[WLM_RESULT_OF_SOFTMAX].value[i]);
 done:
   wlmi_csr_host_release(&made);
   wlmi_free(results[0].value);
-  wlmi_free(results[WLM_RESULT_OF_LSE].value);
+  wlmi_free(results[WLM_RESULT_OF_SOFTMAX].value);
   return status;
 }
 
@@ -293,7 +294,7 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->host_attention = o->attention;
   o->host.attention = &o->host_attention;
   for (int i = 0; i < o->table.count; i++) WLM_TRY(make_one(o, random, i, &u, wide));
-  if (is_backward(o)) status = fill_lse(o);
+  if (is_backward(o)) status = fill_softmax(o);
 done:
   wlmi_free(u.rows);
   wlmi_free(u.cols);

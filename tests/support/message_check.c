@@ -150,10 +150,6 @@ static int is_read(const operands *o, wlm_place place, int64_t line) {
   return 0;
 }
 
-static int64_t columns_of(const wlm_problem *p, wlm_width width) {
-  return width == WLM_WIDTH_HEADS || width == WLM_WIDTH_LOGS ? p->heads : width == WLM_WIDTH_ONE ? 1 : p->n;
-}
-
 /* Positions of winners: an edge of the row of A. */
 static void fill_wins(const operands *o, test_random *random, array *x) {
   for (int64_t i = 0; i < x->lines * x->width; i++) {
@@ -170,7 +166,7 @@ static void fill_wins(const operands *o, test_random *random, array *x) {
 /* Of a number that is no position. */
 static wlm_type type_of_operand(const operands *o, int i) {
   const wlm_type dense = o->spec.problem.dense_type;
-  return o->message.operand[i].width == WLM_WIDTH_LOGS ? wlmi_accumulator_type(dense) : dense;
+  return wlmi_width_is_pair(o->message.operand[i].width) ? wlmi_accumulator_type(dense) : dense;
 }
 static wlm_type type_of_result(const operands *o, int r) {
   const wlm_type dense = o->spec.problem.dense_type;
@@ -180,7 +176,7 @@ static wlm_type type_of_result(const operands *o, int r) {
 static wlm_status make_operand(operands *o, test_random *random, int i) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_message_operand *operand = &o->message.operand[i];
-  const int64_t lines[] = {rows_of_a(o), cols_of_a(o), o->a.nnz, 1}, width = columns_of(p, operand->width);
+  const int64_t lines[] = {rows_of_a(o), cols_of_a(o), o->a.nnz, 1}, width = wlmi_width_columns(p, operand->width);
   const int wins = operand->width == WLM_WIDTH_WINS;
   array *x = &o->in[i];
   o->call.scalars[i] = 0.75;
@@ -202,7 +198,7 @@ static wlm_status make_result(operands *o, test_random *random, int r) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_result_kind kind = o->message.result[r].kind;
   const int64_t lines = wlmi_result_is_of_row(kind) ? o->a.rows : o->a.nnz;
-  const int64_t width = kind == WLM_RESULT_EDGE_SUM || kind == WLM_RESULT_SCORE ? p->heads : p->n;
+  const int64_t width = wlmi_width_columns(p, wlmi_result_width(kind));
   const int64_t ld = width + (int64_t)(test_draw(random, 2) ? 0 : test_draw(random, 2) ? 8 : 5);
   wlm_status status;
   o->call.result_ld[r] = ld;

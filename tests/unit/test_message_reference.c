@@ -31,13 +31,15 @@ static const wlmi_csr_host t = {COLS, ROWS, EDGES, t_rowptr, t_colind, t_values,
 static const float b[] = {10, 1, 7, 2, 3, 4}, x[] = {1, -1, 2, -2, 3, -3, 4, -4};
 static const float e[] = {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51};
 
+enum { MOST = 2 * ROWS * N > EDGES * N ? 2 * ROWS * N : EDGES * N }; /* numbers of a result */
+
 typedef struct case_of_text {
   wlm_problem problem;
   wlmi_message message;
   wlm_message_args call;
   wlmi_message_walk walk;
-  double value[WLM_MAX_RESULTS][EDGES * N], scale[WLM_MAX_RESULTS][EDGES * N];
-  int64_t positions[WLM_MAX_RESULTS][EDGES * N];
+  double value[WLM_MAX_RESULTS][MOST], scale[WLM_MAX_RESULTS][MOST];
+  int64_t positions[WLM_MAX_RESULTS][MOST];
 } case_of_text;
 
 static void bind(case_of_text *c, const char *name, const void *memory) {
@@ -160,7 +162,7 @@ static void softmax(void **state) {
   case_of_text c;
   begin(&c, "score=a;softmax=b", 1, 0);
   run(&c);
-  assert_values(c.value[0], (const double[]){2 + log(1 + exp(-5)), -INFINITY, 4, 5 + log(total)}, 4, "logs");
+  assert_values(c.value[0], (const double[]){2, 1 / (1 + exp(-5)), 0, 0, 4, 1, 5, 1 / total}, 8, "score");
   assert_values(c.value[1],
                 (const double[]){3 * w + 10 * (1 - w), 4 * w + (1 - w), 0, 0, 7, 2, (10 * (u + 1) + 7 * v) / total,
                                  (u + 1 + 2 * v) / total},
@@ -172,8 +174,8 @@ static void softmax(void **state) {
   run(&c);
   assert_values(
       c.value[0],
-      (const double[]){1 + log(2), 2, -INFINITY, -INFINITY, -INFINITY, 0, 3 + log(3), 9 + log(1 + 2 * exp(-6))}, 8,
-      "logs of heads");
+      (const double[]){1, 0.5, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1. / 3, 9, 1 / (1 + 2 * exp(-6))}, 16,
+      "score of heads");
   assert_values(c.value[1], (const double[]){2, 2, 0, 0, 0, 2, 2, 2}, 8, "a row whose scores all are -inf gives 0");
   wlmi_message_release(&c.message);
 }
@@ -189,8 +191,7 @@ static void softmax_of_samples(void **state) {
                               colind, (float[]){2, NAN, NAN, 1, 5, -2},
                               NULL,   (wlmi_edge_share[]){{3, 1}, {0, 1}, {0, 1}, {0, 1}, {2, 1}, {1, 1}}};
   run(&c);
-  assert_values(c.value[0], (const double[]){2 + log(3), -INFINITY, -INFINITY, 5 + log(2 + exp(-7))}, 4,
-                "logs of samples");
+  assert_values(c.value[0], (const double[]){2, 1. / 3, 0, 0, 0, 0, 5, 1 / (2 + exp(-7))}, 8, "score of samples");
   assert_values(c.value[1], (const double[]){3, 4, 0, 0, 0, 0, 10 * w + 7 * v, w + 2 * v}, 8, "softmax of samples");
   assert_values(c.value[2], (const double[]){12, 0, 0, 0, 20, -4}, 6, "edges of samples");
   wlmi_message_release(&c.message);
@@ -244,8 +245,8 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   bind(&forward, "x", moved_x);
   bind(&forward, "b", moved_b);
   run(&forward);
-  float logs[ROWS];
-  for (int i = 0; i < ROWS; i++) logs[i] = (float)forward.value[0][i];
+  float pairs[2 * ROWS];
+  for (int i = 0; i < 2 * ROWS; i++) pairs[i] = (float)forward.value[0][i];
   for (int i = 0; i < ROWS * N; i++) c1[i] = (float)forward.value[1][i], c2[i] = (float)forward.value[2][i];
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     wlmi_text derived = {0};
@@ -259,7 +260,8 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
     bind(&g, "r", r);
     bind(&g, "x", moved_x);
     bind(&g, "b", moved_b);
-    bind(&g, "l0", logs);
+    bind(&g, "l0", pairs);
+    bind(&g, "s0", pairs);
     bind(&g, "c1", c1);
     bind(&g, "c2", c2);
     for (const char *const *name = (const char *const[]){"d1", "d2", "d3", NULL}; *name; name++) bind(&g, *name, ones);

@@ -1,7 +1,8 @@
 """Attention over the edges of a graph: softmax and weighted sum in one pass.
 
-Forward, nothing of size edges x heads is written; the log of each row's sum of exp(score) is kept.
-Backward, one pass over the transpose makes the weights again from it and gives the gradients of b,
+Forward, nothing of size edges x heads is written; each row's largest score is kept, and 1 / the sum
+of exp(score - largest), for the two as one number would lose the weights of large scores. Backward,
+one pass over the transpose makes the weights again from both and gives the gradients of b,
 of the edges' terms, and of what the score reads of columns. What it reads of rows gets its gradient
 from those of the scores, by their sum (gat) or a product with k (dot), or from a pass over the
 graph that makes the weights again (gatv2, and dot where the gradients of scores would be large).
@@ -323,15 +324,15 @@ class Attention(Product):
         return kept, b.data_ptr(), values_address, address, second_address, apart
 
     def _forward(self, graph: Graph) -> tuple[Launcher, Steps, Tensor]:
-        """The plan, and what has the shape and type of lse."""
+        """The plan, and what has the shape and type of what is kept of the softmax."""
         plan = self.plan(graph, "forward")
-        lse = element(self.wide, graph.device).expand(graph.rows, self.request.heads)
-        return plan, Steps([plan]), lse
+        like = element(self.wide, graph.device).expand(graph.rows, self.request.heads, 2)
+        return plan, Steps([plan]), like
 
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> tuple[Tensor, ...]:
-        """See Product: the result and lse."""
+        """See Product: the result and what is kept of the softmax."""
         found = self.forward
         if found is None:
             found = self._forward(graph)
@@ -344,8 +345,8 @@ class Attention(Product):
         made: tuple[Tensor, ...] = (c,)
         place = 0
         if True in needs:
-            lse = torch.empty_like(like)
-            made, place = (c, lse), lse.data_ptr()
+            softmax = torch.empty_like(like)
+            made, place = (c, softmax), softmax.data_ptr()
         if self.n:
             bias = None if bias is None else bias.contiguous()
             bias_address = 0 if bias is None else bias.data_ptr()
@@ -359,12 +360,12 @@ class Attention(Product):
     def outputs(self, size: Size, needs: Needs) -> list[Shape]:
         rows, request = size.rows, self.request
         made: list[Shape] = [((rows, *request.width), request.dtype)]
-        return [*made, ((rows, request.heads), self.wide)] if True in needs else made
+        return [*made, ((rows, request.heads, 2), self.wide)] if True in needs else made
 
     def gradients(
         self, graph: Graph, x: Tensor, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
     ) -> Gradients:
-        b, first, second, values, _, c, lse = kept
+        b, first, second, values, _, c, softmax = kept
         if self.n == 0 or graph.nnz == 0:
             return (*(None if t is None else torch.zeros_like(t) for t in kept[:4]), None)
         x = x.contiguous()
@@ -375,11 +376,11 @@ class Attention(Product):
                 self.backward[needs] = plans
         # What is read lives until all steps are enqueued.
         _read, at_b, at_values, at_first, at_second, apart = self._terms(kept)
-        at_x, at_lse = x.data_ptr(), lse.data_ptr()
+        at_x, at_softmax = x.data_ptr(), softmax.data_ptr()
         rest = apart, self.code, 0
         arrays: list[int] = []
         if plans.has_delta:
-            delta = torch.empty_like(lse)
+            delta = softmax.new_empty(softmax.shape[:2])
             arrays += c.data_ptr(), 0, at_x, 0, 0, 0, delta.data_ptr(), *_RUN
         else:
             delta = self._row_products(x, c)
@@ -399,8 +400,8 @@ class Attention(Product):
                     db, parts = None, _empty(first, self.wide)
                 at_parts = parts.data_ptr()
             arrays += (
-                at_b, dfirst.data_ptr(), at_x, at_values, at_first, at_second, at_lse, at_delta, 0,
-                at_parts, 0, *rest,
+                at_b, dfirst.data_ptr(), at_x, at_values, at_first, at_second, at_softmax, at_delta,
+                0, at_parts, 0, *rest,
             )  # fmt: skip
             if plans.blocks is not None:
                 sums = torch.empty_like(plans.blocks)
@@ -422,7 +423,7 @@ class Attention(Product):
                 dscores = x.new_empty(shape, dtype=self.wide)
                 at_scores = dscores.data_ptr()
             arrays += (
-                at_b, db.data_ptr(), at_x, at_values, at_first, at_second, at_lse, at_delta,
+                at_b, db.data_ptr(), at_x, at_values, at_first, at_second, at_softmax, at_delta,
                 at_scores, at_columns, 0, *rest,
             )  # fmt: skip
             if plans.by_scores:

@@ -146,7 +146,7 @@ class _Walk:
             if of_edges:
                 shape = (graph.nnz, *(request.width if is_wide else self.heads))
             elif not is_wide:
-                shape, dtype = (shape[0], request.heads), accumulator(dtype)
+                shape, dtype = (shape[0], 2 * request.heads), accumulator(dtype)
             # A graph that is used once is not checked, and leaves out edges that lie outside.
             fill = torch.zeros if of_edges and graph.once else torch.empty
             made.append(fill(shape, dtype=dtype, device=device))
@@ -173,7 +173,8 @@ class Message(Product):
     """A message; its options are those of `_message.Options`.
 
     Behind the results, `run` gives what gradients read: the positions of the winners, the mean of
-    which "var" and "std" are made, if it is no result, and of "softmax" the log of its sums.
+    which "var" and "std" are made, if it is no result, and of "softmax" the score: the largest
+    one of each row and head, and 1 / the sum of exp(score - largest).
     """
 
     __slots__ = (
@@ -206,8 +207,8 @@ class Message(Product):
         special = {*COMPOSED, *OF_EDGES, "softmax"}
         self._is_plain = special.isdisjoint(reductions)
         # Among the results of the walk: the mean of which "var" and "std" are made, "prod", and
-        # those of which gradients read more than the gradient: positions of winners, the log of the
-        # sums of "softmax", and "softmax".
+        # those of which gradients read more than the gradient: positions of winners, the score, and
+        # "softmax".
         self._mean = next((at for kind, at, _ in parts.composed if kind in COMPOSED), None)
         self._has_own_mean = self._mean is not None and "mean" not in reductions
         of_walk = [kind for kind, _ in parts.results]
@@ -296,7 +297,7 @@ class Message(Product):
         if self._has_own_mean:
             made.append((of_rows, parts.dtype))
         if "softmax" in reductions:
-            made.append(((size.rows, parts.heads), accumulator(parts.dtype)))
+            made.append(((size.rows, 2 * parts.heads), accumulator(parts.dtype)))
         return made
 
     def kept(
@@ -330,7 +331,8 @@ class Message(Product):
         given, scalars = self._by_name(kept[:count]), dict(zip(self._scalars, numbers))
         walks = self._gradient_walks(graph, needs, present)
         of_results = dict(zip(self._extra, extra))
-        known: dict[str, Any] = {"d": by_results, "w": of_results, "c": of_results, "l": of_results}
+        known: dict[str, Any] = {"d": by_results, "w": of_results, "c": of_results}
+        known["l"] = known["s"] = of_results
         if self._prod is not None and any(
             part[1] == "p" for walk in walks for part in walk.upstream
         ):
