@@ -21,6 +21,7 @@ from warploom.torch import _eager
 from warploom.torch._edges import EdgeList, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast
+from warploom.torch._message_walks import Walk
 from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
 from warploom.torch._plan import (
     DENSE_TYPES,
@@ -270,7 +271,7 @@ def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:
 class Attention(Product):
     """Operands b, first, second, values and bias; a bias takes no gradient."""
 
-    __slots__ = ("backward", "code", "forward", "n", "score", "wide")
+    __slots__ = ("backward", "code", "delta", "forward", "n", "score", "wide")
 
     def __init__(self, score: str, operands: Likes, drops: bool) -> None:
         super().__init__()
@@ -280,6 +281,7 @@ class Attention(Product):
         self.code = SCORES[score]
         self.forward: tuple[Launcher, Steps, Tensor] | None = None
         self.backward: dict[Needs, _Backward] = {}
+        self.delta: Walk | None = None
         self.wide = accumulator(b.dtype)
         self.request = Request(
             tuple(b.shape[1:]),
@@ -379,11 +381,7 @@ class Attention(Product):
         at_x, at_softmax = x.data_ptr(), softmax.data_ptr()
         rest = apart, self.code, 0
         arrays: list[int] = []
-        if plans.has_delta:
-            delta = softmax.new_empty(softmax.shape[:2])
-            arrays += c.data_ptr(), 0, at_x, 0, 0, 0, delta.data_ptr(), *_RUN
-        else:
-            delta = self._row_products(x, c)
+        delta = self._row_products(graph, x, c)
         at_delta = delta.data_ptr()
         db = dfirst = dsecond = dvalues = sums = None
         dscores: Any = None
@@ -452,20 +450,25 @@ class Attention(Product):
         of_scores = graph.nnz * request.heads * self.wide.itemsize
         return of_scores <= graph.rows * self.n * request.dtype.itemsize
 
-    def _row_products(self, x: Tensor, c: Tensor) -> Tensor:
-        """The product of x and c in each head, in an accumulator's type."""
-        sums: Tensor
+    def _row_products(self, graph: Graph, x: Tensor, c: Tensor) -> Tensor:
+        """The product of x and c in each head, in an accumulator's type.
+
+        A message adds up the columns of a head in the order of the attention kernels. So the
+        product equals theirs where one edge has all the weight, and its score's gradient is 0.
+        """
+        walk, request = self.delta, self.request
+        if walk is None:
+            text = "edge_sum=x*b"
+            walk = Walk(Request(request.width, self.wide, None, request.heads, custom=text))
+            self.delta = walk
         if x.dtype is not self.wide:
-            sums = x.to(self.wide).mul_(c).sum(-1)
-        else:
-            sums = torch.linalg.vecdot(x, c)
-        return sums
+            x, c = x.to(self.wide), c.to(self.wide)
+        return walk.run(graph.diagonal(), {"x": x, "b": c}, {})[0][0]
 
 
 class _Backward:
     """Which plans give the gradients of attention that are needed.
 
-    has_delta: whether one makes the product of x and C in each head.
     by_rows: a pass over the graph gives the gradient of the first operand, and with `of_att` the
         terms of the second one's. `blocks`: what has the shape of their sums over 64 rows each;
         None: torch sums them. `is_apart`: whether they need memory besides db.
@@ -477,7 +480,6 @@ class _Backward:
 
     def __init__(self, product: Attention, graph: Graph, needs: Needs) -> None:
         request, score, wide = product.request, product.score, product.wide
-        self.has_delta = request.dtype is wide and not graph.once
         self.keeps = product._keeps_scores(graph, needs)
         self.of_att = score == "gatv2" and needs[2]
         self.by_rows = self.of_att or (needs[1] and (score == "gatv2" or not self.keeps))
@@ -486,9 +488,6 @@ class _Backward:
         self.by_scores = needs[1] and not self.by_rows
         self.blocks: Maybe = None
         plans: list[Launcher] = []
-        if self.has_delta:
-            one = Request(request.width, request.dtype, None, request.heads, sddmm=True)
-            plans.append(graph.diagonal().plan(one))
         if self.by_rows:
             plans.append(product.plan(graph, "rows"))
         fits = request.dtype is wide and graph.cols >= graph.rows

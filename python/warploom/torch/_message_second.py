@@ -43,6 +43,7 @@ _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
 )
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cbrt": lambda v: v.sign() * v.abs().pow(1 / 3),
+    "expscale": lambda v, base, scale: (v - base).exp() * scale,
     "fabs": torch.abs,
     "fma": lambda a, b, c: a * b + c,
     "leaky_relu": lambda v, slope: torch.where(v > 0, v, slope * v),

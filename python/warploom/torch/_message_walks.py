@@ -47,7 +47,7 @@ _MOST_RESULTS = 6  # WLM_MAX_RESULTS
 _WON = ("max", "min")
 
 
-class _Walk:
+class Walk:
     """One walk over a graph or its transpose, with the order of its operands and results."""
 
     __slots__ = (
@@ -164,7 +164,7 @@ class _Walk:
 class _Gradients(NamedTuple):
     """One walk that gives the gradients by some operands."""
 
-    walk: _Walk
+    walk: Walk
     by: tuple[int, ...]  # of the operands
     upstream: tuple[tuple[str, str, int], ...]  # name, its letter in the text, result
 
@@ -223,9 +223,9 @@ class Message(Product):
             for line, one in zip(lines, operands)
             if one is not None
         ]
-        self._walks: dict[tuple[bool, bool], _Walk] = {}
+        self._walks: dict[tuple[bool, bool], Walk] = {}
         self._gradients: dict[Any, tuple[_Gradients, ...]] = {}
-        self._factors: _Walk | None = None  # for gradients of the result "prod"
+        self._factors: Walk | None = None  # for gradients of the result "prod"
 
     def _request(self, graph: Graph | Size, text: str) -> Request:
         parts = self.parts
@@ -235,14 +235,14 @@ class Message(Product):
             deterministic=self.deterministic, custom=text, positions=positions,
         )  # fmt: skip
 
-    def _make_walk(self, graph: Graph, key: tuple[bool, bool]) -> _Walk:
+    def _make_walk(self, graph: Graph, key: tuple[bool, bool]) -> Walk:
         """The walk that gives the results. key: whether also positions, and whether these are
         small."""
         request = self._request(graph, self.parts.text())._replace(argmax=key[0])
-        walk = self._walks[key] = _Walk(request)
+        walk = self._walks[key] = Walk(request)
         return walk
 
-    def _without_zeros(self, graph: Graph, at: int) -> _Walk:
+    def _without_zeros(self, graph: Graph, at: int) -> Walk:
         """The walk that gives the product of the messages that are not 0, and how many are, of the
         result "prod"."""
         walk = self._factors
@@ -250,7 +250,7 @@ class Message(Product):
             text = self.parts.results[at][1]
             results = ("prod", f"({text})==0?1:({text})"), ("sum", f"({text})==0?1:0")
             request = self._request(graph, self.parts._replace(results=results).text())
-            walk = self._factors = _Walk(request)
+            walk = self._factors = Walk(request)
         return walk
 
     def _by_name(self, operands: Sequence[Maybe]) -> dict[str, Maybe]:
@@ -376,7 +376,7 @@ class Message(Product):
         request = self._request(graph, f"edge={KEPT}")
         heads = self.parts.heads
         request = request._replace(width=(heads,), heads=heads, dtype=accumulator(request.dtype))
-        return _Walk(request).run(graph, {}, numbers)[0][0]
+        return Walk(request).run(graph, {}, numbers)[0][0]
 
     def _gradient_walks(
         self, graph: Graph | Size, needs: Needs, present: tuple[bool, ...]
@@ -419,10 +419,10 @@ class Message(Product):
         gradient = ffi.new("wlm_problem *", {"size": ffi.sizeof("wlm_problem")})
         names = ",".join(self.names[i] for i in by).encode()
         custom = text(lib.wlm_message_gradient, problem(request, 1), names, gradient)
-        walk = _Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
+        walk = Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
         upstream = []
         for name in walk.operands:
-            found = re.fullmatch(r"(d+|w+|p+|z+|c+|l+)(\d+)", name)
+            found = re.fullmatch(r"(d+|w+|p+|z+|c+|l+|s+)(\d+)", name)
             if found and name not in self.names:
                 upstream.append((name, name[0], results[int(found[2])]))
         return _Gradients(walk, by, tuple(upstream))
