@@ -98,7 +98,8 @@ static wlm_status grow(wlmi_device *device, wlmi_workspace *s, size_t size) {
 wlm_status wlmi_workspace_take(wlmi_workspaces *w, wlmi_device *device, void *stream, size_t size, wlmi_lent *lent) {
   *lent = (wlmi_lent){NULL, NULL, size};
   if (!size) return WLM_OK;
-  if (device->ops->is_captured(device, stream)) return device->ops->allocate_on(device, stream, size, &lent->memory);
+  if (size > WLM_WORKSPACE_KEPT || device->ops->is_captured(device, stream))
+    return device->ops->allocate_on(device, stream, size, &lent->memory);
   wlmi_workspace *s = take_of(w, device, stream);
   if (!s) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "workspace");
   s->used = atomic_fetch_add(&w->calls, 1);

@@ -109,7 +109,7 @@ static void pin_slowest(wlm_store *store, const char *device_class) {
 /* Measurements of this machine and of the GPU of the fake driver; a model and a pin of this machine. */
 static void make_database(void) {
   const wlmi_limits gpu = {WLM_TARGET_CUDA, 90, 1024, 227 << 10, 132, 0, 0};
-  const wlmi_device_record gpu_record = {"Fake GPU", "cuda", "sm_90", 132, 1 << 20};
+  const wlmi_device_record gpu_record = {"Fake GPU", "cuda", "sm_90", 132, 64 << 20};
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_device_record record;
   wlm_store *store;

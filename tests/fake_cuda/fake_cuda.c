@@ -35,7 +35,7 @@ static struct CUctx_st primary;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;
 static _Thread_local CUstreamCaptureMode capture_mode; /* each thread begins in the global mode */
-static const size_t total_memory = 1 << 20;
+static const size_t total_memory = 64 << 20;
 
 /* Threads that compile in the background call the driver, too. */
 static void count(int *counter, int by) { __atomic_fetch_add(counter, by, __ATOMIC_RELAXED); }

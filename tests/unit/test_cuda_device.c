@@ -62,7 +62,7 @@ static void describes_itself(void) {
   CHECK(!strcmp(device->info.kind, "cuda") && !strcmp(device->info.name, "Fake GPU"));
   CHECK(!strcmp(device->info.arch, "sm_90") && device->info.limits.arch == 90);
   CHECK(!strncmp(device->info.driver, "CUDA 13.0", 9));
-  CHECK(device->info.limits.shared_bytes == 227 << 10 && device->info.memory_bytes == 1 << 20);
+  CHECK(device->info.limits.shared_bytes == 227 << 10 && device->info.memory_bytes == 64 << 20);
   CHECK(fake->retained == 1);
   CHECK(wlmi_device_open("cuda:1", &other) == WLM_ERR_NO_DEVICE);
   DETAIL("sees 1 GPU, from cuda:0 on");
@@ -109,9 +109,9 @@ static void moves_memory(void) {
   CHECK(device->ops->synchronize(device, NULL) == WLM_OK);
   device->ops->release(device, memory);
   device->ops->release(device, NULL);
-  CHECK(device->ops->allocate(device, 2 << 20, &memory) == WLM_ERR_OUT_OF_MEMORY);
+  CHECK(device->ops->allocate(device, 65 << 20, &memory) == WLM_ERR_OUT_OF_MEMORY);
   CHECK(!memory);
-  DETAIL("2097152 bytes on Fake GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
+  DETAIL("68157440 bytes on Fake GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
   device->ops->close(device);
 }
 
@@ -124,8 +124,8 @@ static void pools_memory_in_a_streams_order(void) {
   CHECK(fake->pools == 1 && fake->kept);
   CHECK(device->ops->allocate_on(device, some_stream, 1000, &memory) == WLM_OK && memory);
   CHECK(fake->pooled == 1 && !fake->memories && fake->stream == some_stream);
-  CHECK(device->ops->allocate_on(device, NULL, 2 << 20, &none) == WLM_ERR_OUT_OF_MEMORY && !none);
-  DETAIL("2097152 bytes on Fake GPU: cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY");
+  CHECK(device->ops->allocate_on(device, NULL, 65 << 20, &none) == WLM_ERR_OUT_OF_MEMORY && !none);
+  DETAIL("68157440 bytes on Fake GPU: cuMemAllocFromPoolAsync: CUDA_ERROR_OUT_OF_MEMORY");
   device->ops->release_on(device, some_stream, memory, 1000);
   device->ops->release_on(device, some_stream, NULL, 0);
   CHECK(!fake->pooled && fake->stream == some_stream);

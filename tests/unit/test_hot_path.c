@@ -393,6 +393,11 @@ static void workspaces_belong_to_streams(void) {
   const int allocated = fake->allocations;    /* a workspace has room for a little more than it was made for */
   CHECK(workspace_of(420, stream) == second && fake->allocations == allocated);
 
+  /* A large workspace is not kept, and the smaller one stays. */
+  const int pooled = fake->pooled;
+  workspace_of(WLM_WORKSPACE_KEPT / (32 * (int64_t)sizeof(float)) + 1, stream);
+  CHECK(fake->pooled == pooled && workspace_of(400, stream) == second);
+
   /* In a capture the workspace belongs to the graph. */
   CUgraph graph;
   const fake_cuda before = *fake;
