@@ -440,8 +440,8 @@ def spmm(
     """C[i] = reduce over the edges p = (i, k) of row i of message(values[p], b[k]); differentiable
     in b and values.
 
-    b: (cols, n), or (cols, heads, features) where values are (nnz, heads); float32, float16,
-        bfloat16 or float64.
+    b: (cols, n), (cols,), or (cols, heads, features) where values are (nnz, heads); float32,
+        float16, bfloat16 or float64.
     values: (nnz,) or (nnz, heads) in CSR order, of b's type, or float32 beside 16-bit types. None
         = graph.values.
     reduce: "sum", "mean", "max", "min" or "prod". An empty row gives 0, or 1 for prod.
@@ -458,13 +458,20 @@ def spmm(
         operand that requires a gradient raises RuntimeError, as in torch.addmm(out=).
     alpha, beta: factors, which need `out`. With beta = 0, out is not read.
 
-    Returns (rows, n) or (rows, heads, features) of b's type, or `out`. A row of b may be farther
+    Returns b's shape with rows lines, of b's type, or `out`. A row of b may be farther
     from the next than its length; other non-contiguous operands are copied. Under autocast b is
     converted to autocast's type. Raises TypeError or ValueError that name the argument,
     RuntimeError from the device or the compiler.
     """
     if not isinstance(graph, Graph):
         need_graph(graph)
+    if isinstance(b, torch.Tensor) and b.dim() == 1:
+        column = out.unsqueeze(1) if isinstance(out, torch.Tensor) and out.dim() == 1 else out
+        made = spmm(
+            graph, b.unsqueeze(1), values, reduce=reduce, message=message, sample=sample,
+            seed=seed, deterministic=deterministic, out=column, alpha=alpha, beta=beta,
+        )  # fmt: skip
+        return made.squeeze(1) if out is None else out
     if values is None:
         values = graph.values
     if isinstance(message, str) and message == "copy_b":

@@ -105,6 +105,14 @@ def _recordable(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone()
 
 
+def _strided(values: torch.Tensor) -> torch.Tensor:
+    """Values with the same memory that are no view of a sparse matrix, which dynamo cannot read."""
+    base = None if torch.compiler.is_compiling() else values._base
+    if base is None or base.layout == torch.strided:
+        return values
+    return values.clone() if values.requires_grad else values.detach()
+
+
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
@@ -172,6 +180,7 @@ class Graph:
         self.nnz: int = colind.shape[0]
         if values is not None:
             self._check_values(values)
+            values = _strided(values)
         self.values = values
         self.perm = None if perm is None else _recordable(perm)
         self.once = once
@@ -361,13 +370,26 @@ class Graph:
             return cls(*arrays, cols=matrix.shape[1], once=once)
         if hasattr(matrix, "get_csc"):
             return cls.from_edge_index(matrix, once=once)
+        need(
+            matrix.dim() == 2 or matrix.layout == torch.sparse_coo,
+            f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
+        )
         if matrix.layout == torch.sparse_csc:
-            matrix = matrix.to_sparse_csr()
-        if matrix.layout == torch.sparse_csr:
             need(
-                matrix.dim() == 2,
-                f"matrix: two dimensions are needed, not the shape {tuple(matrix.shape)}",
+                not (matrix.is_leaf and matrix.requires_grad),
+                "matrix: PyTorch adds up no gradients of sparse_csc; let its values require one "
+                "and make the matrix of them, or use sparse_csr",
+                NotImplementedError,
             )
+            rows, cols = matrix.shape
+            targets, degrees = matrix.row_indices(), matrix.ccol_indices().diff()
+            sources = torch.arange(cols, device=targets.device, dtype=targets.dtype)
+            sources = sources.repeat_interleave(degrees, output_size=targets.shape[0])
+            edges, values = torch.stack([sources, targets]), matrix.values()
+            graph = cls.from_edge_index(edges, values, rows=rows, cols=cols, once=once)
+            graph.perm = None  # edges are those of the same matrix in CSR
+            return graph
+        if matrix.layout == torch.sparse_csr:
             return cls(
                 matrix.crow_indices(),
                 matrix.col_indices(),
@@ -538,6 +560,9 @@ class Graph:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        _refuse_pattern(self.rowptr, self.colind)
+        sizes = self.rowptr.shape[0] - 1, self.colind.shape[0]
+        need(sizes == (self.rows, self.nnz), "rowptr, colind: have other sizes than the Graph")
         self._reset()
 
     def __repr__(self) -> str:
@@ -726,3 +751,6 @@ class Graph:
                 shared.products.clear()
             kind = shared.kinds[request] = OnceKind(request, self)
         return kind
+
+
+torch.serialization.add_safe_globals([Graph])  # for torch.load(weights_only=True)

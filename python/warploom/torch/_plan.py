@@ -410,6 +410,8 @@ class Launcher:
             0 if work is None else work.data_ptr(), size, raw_stream(index) if index >= 0 else 0,
         )  # fmt: skip
         if status:
+            if b.is_meta:  # whose number of a device is the CPU's
+                raise ValueError("warploom: b is on meta, and the graph is not")
             fail(status)
         return c
 

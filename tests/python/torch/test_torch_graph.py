@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import io
 import os
 import pickle
 import subprocess
@@ -116,6 +117,30 @@ def test_from_sparse(device):
         graph = Graph.from_sparse(matrix)
         close(dense(graph), a)
         close(spmm(graph, b), a @ b, torch.float32)
+        compiled = torch.compile(lambda b, graph=graph: spmm(graph, b), backend="eager")
+        close(compiled(b), a @ b, torch.float32)
+        values = matrix._values() if matrix.layout == torch.sparse_coo else matrix.values()
+        values = values.clone().requires_grad_()
+        if matrix.layout == torch.sparse_coo:
+            trained = torch.sparse_coo_tensor(matrix._indices(), values, (6, 5))
+        else:
+            is_csr = matrix.layout == torch.sparse_csr
+            index = (
+                (matrix.crow_indices(), matrix.col_indices())
+                if is_csr
+                else (matrix.ccol_indices(), matrix.row_indices())
+            )
+            trained = torch.sparse_compressed_tensor(*index, values, (6, 5), layout=matrix.layout)
+        graph = Graph.from_sparse(trained)
+        assert graph.values.requires_grad
+        x = torch.rand(6, 3, device=device)
+        (expected,) = torch.autograd.grad(
+            (trained.to_dense() @ b * x).sum(), values, retain_graph=True
+        )
+        (found,) = torch.autograd.grad((spmm(graph, b) * x).sum(), values)
+        close(found, expected, torch.float32)
+    with pytest.raises(NotImplementedError, match="no gradients of sparse_csc"):
+        Graph.from_sparse(a.to_sparse_csc().requires_grad_())
     twice = torch.sparse_coo_tensor(
         torch.tensor([[0, 0], [1, 1]]), torch.ones(2), (2, 2), device=device
     )
@@ -251,6 +276,13 @@ def test_copies(device):
         assert (other.rows, other.cols, other.nnz, other.once) == (6, 6, 20, False)
         assert torch.equal(other.perm, graph.perm)
         close(spmm(other, b), expected, torch.float32)
+    file = io.BytesIO()
+    torch.save([graph], file)
+    file.seek(0)
+    (loaded,) = torch.load(file, weights_only=True)
+    close(spmm(loaded, b), expected, torch.float32)
+    with pytest.raises(ValueError, match="other sizes than the Graph"):
+        Graph.__new__(Graph).__setstate__({**graph.__getstate__(), "nnz": 21})
     assert graph.to(device) is graph
     home = graph.cpu()
     assert home.device.type == "cpu" and home.perm.device.type == "cpu"

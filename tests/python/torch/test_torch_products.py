@@ -94,6 +94,27 @@ def test_into_a_tensor(device, reduce, dtype, once):
     assert wide.isnan().sum() == 9 * 14
 
 
+@pytest.mark.parametrize("reduce", ["sum", "max"])
+def test_a_vector(device, reduce):
+    """b of one dimension, as `warploom.spmm` takes it."""
+    graph = random_graph(9, 7, 25, device)
+    b, values = operand(7, device=device), operand(25, device=device)
+    found = spmm(graph, b, values, reduce=reduce)
+    right = product(graph, b[:, None], values, reduce)[:, 0]
+    assert found.shape == (9,)
+    close(found, right)
+    for one, other in zip(
+        torch.autograd.grad(found.sum(), (b, values)),
+        torch.autograd.grad(right.sum(), (b, values)),
+        strict=True,
+    ):
+        close(one, other)
+    out = b.new_ones(9)
+    with torch.no_grad():
+        assert spmm(graph, b, values, reduce=reduce, out=out, beta=2) is out
+    close(out, right + 2)
+
+
 def test_into_adds_parts(device):
     """Two products of parts of the edges add up to that of all edges; odd shapes, too."""
     for rows, cols, n in ((9, 7, 5), (0, 4, 3), (4, 3, 0), (1, 1, 1)):
@@ -343,7 +364,8 @@ def test_errors_name_the_argument(device):
     b, values = operand(7, 4, device=device), operand(25, device=device)
     bad = [
         (ValueError, "b: the shape", lambda: spmm(graph, operand(8, 4, device=device))),
-        (ValueError, "b: the shape", lambda: spmm(graph, operand(7, device=device))),
+        (ValueError, "b: the shape", lambda: spmm(graph, operand(8, device=device))),
+        (ValueError, "out: is", lambda: spmm(graph, b[:, 0].detach(), out=b.new_empty(9, 2))),
         (TypeError, "b: the type torch.int64", lambda: spmm(graph, b.long())),
         (TypeError, "b: a dense tensor", lambda: spmm(graph, b.detach().to_sparse())),
         (TypeError, "b: a tensor", lambda: sddmm(graph, operand(9, 4, device=device), [1])),
