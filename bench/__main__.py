@@ -117,7 +117,7 @@ def _add_reports(commands: Any) -> None:
         "exit with 1 where a target of a torch benchmark is missed",
     )
     summary.add_argument("file", type=Path)
-    summary.add_argument("--json", action="store_true", help="for files of 'warploom bench'")
+    summary.add_argument("--json", action="store_true")
     summary.set_defaults(do=_summary)
     plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
     plot.add_argument("file", type=Path)
@@ -172,18 +172,18 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    lines = read_results(options.file)
-    if lines and "suite" not in lines[0]:
-        if options.json:
-            raise ValueError(f"{options.file}: --json is for files of 'warploom bench'")
-        from bench.pytorch.summary import print_summary
-
-        return int(print_summary(options.file, lines) > 0)
     from bench.reports.columns import as_markdown
     from bench.reports.summary import as_json, summarise
 
-    print((as_json if options.json else as_markdown)(summarise(options.file, lines)))
-    return 0
+    lines = read_results(options.file)
+    if any(field.endswith(("accuracy", "metric")) for line in lines for field in line):
+        from bench.pytorch.summary import summarise_accuracies
+
+        summary, missed = summarise_accuracies(lines)
+    else:
+        summary, missed = summarise(options.file, lines)
+    print((as_json if options.json else as_markdown)(summary))
+    return int(missed > 0)
 
 
 def _tables(options: argparse.Namespace) -> int:

@@ -17,9 +17,9 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.summary import figures_of
 from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
+from bench.reports.summary import figures_of
 from bench.results_file import case_name
 
 
@@ -372,9 +372,10 @@ def test_other_results_have_no_summary(name):
         main(["summary", f"{Path(__file__).parents[3]}/bench/results/{name}.jsonl"])
 
 
-def test_json_is_for_the_other_command():
-    with pytest.raises(ValueError, match="--json is for files of 'warploom bench'"):
-        main(["summary", f"{Path(__file__).parents[3]}/bench/results/h200/torch.jsonl", "--json"])
+def test_json_of_a_torch_benchmark(capsys):
+    main(["summary", f"{Path(__file__).parents[3]}/bench/results/h200/torch.jsonl", "--json"])
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    assert table["titles"][0] == "speed-up over" and len(table["rows"]) > 10
 
 
 def test_targets_of_messages():

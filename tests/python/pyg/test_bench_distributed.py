@@ -9,7 +9,6 @@ import pytest
 
 from bench.__main__ import main
 from bench.pytorch import step_model
-from bench.pytorch.summary import print_summary
 from bench.pytorch.tables import tables_of
 from bench.results_file import read_lines
 
@@ -50,7 +49,7 @@ def test_processes(tmp_path, capsys):
         assert f"rank 0 of {line['ranks']}" in line["explain"] and line["peak_mb"] is None
         assert set(line["exchange_us"]) == {"all", "needed"} and line["split_us"] == {}
     assert run(*options, ranks=3).returncode == 0 and len(read_lines(out)) == 8
-    assert print_summary(out, lines) == 0
+    assert main(["summary", str(out)]) == 0
     assert "random:300:6, 2 ranks, rows: step, one device" in capsys.readouterr().out
     assert tables_of(out).count("random:300:6") == 8
 
