@@ -147,7 +147,8 @@ static void run_input(run *r, const char *input) {
   char name[NAME];
   wlmi_input_label(input, name, sizeof name);
   for (int i = 0; i < r->width_count; i++) {
-    wlmi_bench_case bench = {.context = r->context,
+    wlmi_bench_case bench = {.suite = r->suite,
+                             .context = r->context,
                              .options = r->options,
                              .csr = &csr,
                              .upload = &upload,

@@ -17,8 +17,15 @@ static const double near = 2; /* candidates within this multiple of the best scr
 
 wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
                                   const wlm_problem *problem, wlmi_comparison *comparison) {
-  wlm_status status;
+  const wlm_type type = problem->dense_type;
+  wlmi_upload *values = &comparison->values;
+  wlm_status status = WLM_OK;
   *comparison = (wlmi_comparison){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
+  if (!matrix && problem->message == WLM_COPY_B)
+    WLM_TRY(wlmi_upload_create_ones(bench->context, bench->upload, bench->csr, type, values));
+  else if (!matrix && type != WLM_F32)
+    WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, type, values));
+  comparison->matrix = matrix = matrix ? matrix : values->matrix ? values->matrix : bench->upload->matrix;
   WLM_TRY(first ? wlmi_operands_create_beside(&first->operands, bench->context, matrix, problem, NULL, bench->seed,
                                               &comparison->operands)
                 : wlmi_operands_create(bench->context, matrix, problem, NULL, bench->seed, &comparison->operands));
@@ -31,6 +38,7 @@ done:
 void wlmi_comparison_release(wlmi_comparison *comparison) {
   wlmi_verifier_destroy(comparison->verifier);
   wlmi_operands_release(&comparison->operands);
+  wlmi_upload_release(&comparison->values);
   wlmi_text_release(&comparison->failures);
   *comparison = (wlmi_comparison){0};
 }

@@ -7,6 +7,8 @@
 /* Must not be moved in memory, because the verifier points to its operands. */
 typedef struct wlmi_comparison {
   wlm_context *context;
+  const wlm_matrix *matrix;
+  wlmi_upload values; /* of the case's matrix, where the problem needs others */
   wlmi_operands operands;
   wlmi_verifier *verifier;
   int samples; /* of every reported time */
@@ -15,8 +17,9 @@ typedef struct wlmi_comparison {
   wlmi_text failures; /* members of a JSON object: variant and reason of failure */
 } wlmi_comparison;
 
-/* The matrix is the case's own, or another on the same device. Shares operands with a comparison of another problem,
- * `first` (wlmi_operands_create_beside), which must be released later; NULL = shares none. */
+/* matrix: one on the same device; NULL = the case's own, with values of the problem's type, or ones where its message
+ * reads none, for baselines that need values. Shares operands with a comparison of another problem, `first`
+ * (wlmi_operands_create_beside), which must be released later; NULL = shares none. */
 wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
                                   const wlm_problem *problem, wlmi_comparison *comparison);
 void wlmi_comparison_release(wlmi_comparison *comparison); /* also of a zeroed one; methods are released before */

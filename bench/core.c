@@ -1,4 +1,4 @@
-/* Suites core, and half and bf16, the same in these types: the fastest candidates, the library's choice, our
+/* Suites core, and half and bf16, the same in other types: the fastest candidates, the library's choice, our
  * reimplementation of GE-SpMM and all ways of cuSPARSE (on the host: the host's baselines), timed together
  * (bench/comparison.c). */
 #include <string.h>
@@ -75,17 +75,14 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   return wlmi_method_time_prepare(&arena->methods[arena->prepared], PREPARE_SAMPLES, &result->prepare_seconds);
 }
 
-static wlm_status run(const wlmi_bench_case *bench, const char *suite, wlm_type type, wlmi_text *line) {
+static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   struct arena arena = {.bench = bench, .ge = {-1, -1}};
-  wlmi_core_result result = {.suite = suite, .op = "sum", .bench = bench, .comparison = &arena.comparison};
+  wlmi_core_result result = {.op = "sum", .bench = bench, .comparison = &arena.comparison};
   wlm_problem problem = WLM_PROBLEM_INIT;
-  wlmi_upload values = {0}; /* of another type than f32 */
   wlm_status status;
   problem.n = bench->n;
-  problem.dense_type = type;
-  if (type != WLM_F32) WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, type, &values));
-  WLM_TRY(wlmi_comparison_create(bench, NULL, values.matrix ? values.matrix : bench->upload->matrix, &problem,
-                                 &arena.comparison));
+  problem.dense_type = bench->suite->type;
+  WLM_TRY(wlmi_comparison_create(bench, NULL, NULL, &problem, &arena.comparison));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
   result.best = &arena.methods[0];
@@ -97,30 +94,16 @@ static wlm_status run(const wlmi_bench_case *bench, const char *suite, wlm_type 
 done:
   for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);
   wlmi_comparison_release(&arena.comparison);
-  wlmi_upload_release(&values);
   return status;
-}
-
-static wlm_status run_core(const wlmi_bench_case *bench, wlmi_text *line) {
-  return run(bench, wlmi_suite_core.name, WLM_F32, line);
-}
-
-static wlm_status run_half(const wlmi_bench_case *bench, wlmi_text *line) {
-  return run(bench, wlmi_suite_half.name, WLM_F16, line);
-}
-
-static wlm_status run_bf16(const wlmi_bench_case *bench, wlmi_text *line) {
-  return run(bench, wlmi_suite_bf16.name, WLM_BF16, line);
 }
 
 static const char shown[] =
     "us spread prepared_us ge_spmm_us chosen_us cusparse.default_nopre host_rivals.openmp max_rel_err variant";
 
-const wlmi_bench_suite wlmi_suite_core = {.name = "core",
-                                          .help = "fp32 sum: all candidates, GE-SpMM, the baselines of the device",
-                                          .shown = shown,
-                                          .run = run_core};
-const wlmi_bench_suite wlmi_suite_half = {
-    .name = "half", .help = "suite core in f16", .shown = shown, .run = run_half, .list = "core"};
-const wlmi_bench_suite wlmi_suite_bf16 = {
-    .name = "bf16", .help = "suite core in bf16", .shown = shown, .run = run_bf16, .list = "core"};
+#define ROW(name_, help_, type_) \
+  { .name = name_, .help = help_, .shown = shown, .run = run, .list = "core", .type = type_ }
+
+const wlmi_bench_suite wlmi_suite_core =
+    ROW("core", "fp32 sum: all candidates, GE-SpMM, the baselines of the device", WLM_F32);
+const wlmi_bench_suite wlmi_suite_half = ROW("half", "suite core in f16", WLM_F16);
+const wlmi_bench_suite wlmi_suite_bf16 = ROW("bf16", "suite core in bf16", WLM_BF16);

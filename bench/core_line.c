@@ -58,7 +58,7 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   const wlmi_csr_host *a = &operands->a;
   const wlmi_spec *spec = &operands->spec;
   const double seconds = r->best ? r->best->seconds : NAN;
-  wlmi_results_begin(line, r->suite, operands->device->info.name, r->bench->matrix);
+  wlmi_results_begin(line, r->bench);
   wlmi_results_put_matrix(line, a, r->bench->n);
   wlmi_json_string(line, "op", r->op);
   wlmi_json_string(line, "type", wlmi_type_name(spec->problem.dense_type));

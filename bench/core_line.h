@@ -6,7 +6,7 @@
 
 /* All methods were timed, unless they have a failure. */
 typedef struct wlmi_core_result {
-  const char *suite, *op; /* "core", "sum" */
+  const char *op; /* "sum" */
   const wlmi_bench_case *bench;
   const wlmi_comparison *comparison;
   const wlmi_method *best, *prepared, *chosen, *ge_spmm; /* NULL = there is none, or it was not timed */

@@ -265,7 +265,7 @@ done:
 
 static void write(const struct work *w, const struct measured *m, const struct figure figures[2], const char *failure,
                   wlmi_text *line) {
-  wlmi_results_begin(line, wlmi_suite_dispatch.name, w->device->info.name, w->bench->matrix);
+  wlmi_results_begin(line, w->bench);
   wlmi_json_integer(line, "n", w->bench->n);
   wlmi_json_string(line, "case", m->name);
   wlmi_json_real(line, "us", "%.4f", 1e6 * figures[0].seconds);

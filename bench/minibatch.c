@@ -239,7 +239,7 @@ static void write_baselines(const struct round *r, wlmi_text *line) {
 static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
   const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
   const int on_host = r->device->info.limits.target == WLM_TARGET_HOST;
-  wlmi_results_begin(line, wlmi_suite_minibatch.name, r->device->info.name, r->bench->matrix);
+  wlmi_results_begin(line, r->bench);
   wlmi_json_string(line, "graph", r->bench->matrix);
   wlmi_json_integer(line, "n", r->bench->n);
   wlmi_json_string(line, "direction", direction);

@@ -28,7 +28,6 @@ static const struct op {
   const char *custom;
   wlm_operation operation;
   int want_argmax;
-  int ones; /* A's values are ones, for baselines that need values */
   baseline baseline;
 } ops[] = {
     {.name = "sum", .baseline = SPMM},
@@ -37,7 +36,7 @@ static const struct op {
     {.name = "min", .reduce = WLM_MIN},
     {.name = "max_arg", .reduce = WLM_MAX, .want_argmax = 1},
     {.name = "custom", .reduce = WLM_CUSTOM, .custom = "message=a*b;init=0;reduce=acc+x;combine=reduce"},
-    {.name = "copy_b", .message = WLM_COPY_B, .ones = 1, .baseline = SPMM},
+    {.name = "copy_b", .message = WLM_COPY_B, .baseline = SPMM},
     {.name = "sddmm", .operation = WLM_SDDMM, .baseline = SDDMM},
     {.name = "sum", .type = WLM_F16, .baseline = SPMM},
     {.name = "sum", .type = WLM_BF16, .baseline = SPMM},
@@ -48,7 +47,6 @@ enum { LINES = sizeof ops / sizeof *ops, TOP = 10, FINALISTS = 3, OURS = 2, SAMP
 
 struct line {
   const struct op *op;
-  wlmi_upload values; /* if A has other values than the case */
   wlmi_comparison comparison;
   wlm_problem problem;
   wlmi_candidate *candidates;                  /* candidates to search */
@@ -125,7 +123,6 @@ static void keep_top(struct round *r, const wlmi_timed *screened) {
 static wlm_status open_line(struct round *r, struct line *l) {
   const wlmi_bench_case *bench = r->bench;
   const struct op *op = l->op;
-  const wlm_matrix *matrix = bench->upload->matrix;
   wlmi_decision decision;
   wlm_status status;
   l->problem.n = bench->n;
@@ -135,15 +132,11 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
   l->problem.want_argmax = op->want_argmax;
-  if (op->want_argmax && wlm_matrix_stats(matrix)->longest <= WLM_LONGEST_OF_I16) l->problem.argmax_type = WLM_I16;
-  if (op->ones)
-    WLM_TRY(wlmi_upload_create_ones(bench->context, bench->upload, bench->csr, WLM_F32, &l->values));
-  else if (op->type != WLM_F32)
-    WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, op->type, &l->values));
-  if (l->values.matrix) matrix = l->values.matrix;
+  if (op->want_argmax && wlm_matrix_stats(bench->upload->matrix)->longest <= WLM_LONGEST_OF_I16)
+    l->problem.argmax_type = WLM_I16;
   const wlmi_comparison *first = l == r->lines ? NULL : &r->lines[0].comparison;
-  WLM_TRY(wlmi_comparison_create(bench, first, matrix, &l->problem, &l->comparison));
-  if (wlmi_context_choose(bench->context, matrix, &l->problem, &decision) == WLM_OK)
+  WLM_TRY(wlmi_comparison_create(bench, first, NULL, &l->problem, &l->comparison));
+  if (wlmi_context_choose(bench->context, l->comparison.matrix, &l->problem, &decision) == WLM_OK)
     snprintf(l->choice, sizeof l->choice, "%s", decision.variant);
   status = list_candidates(r, l);
 done:
@@ -237,8 +230,7 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
     wlmi_json_real(&more, "cusparse_sddmm_preprocess_us", "%.1f",
                    sddmm && !sddmm->failure ? 1e6 * l->preprocess[0] : (double)NAN);
   }
-  wlmi_core_result result = {.suite = wlmi_suite_operators.name,
-                             .op = l->op->name,
+  wlmi_core_result result = {.op = l->op->name,
                              .bench = r->bench,
                              .comparison = &l->comparison,
                              .best = method_of(r, l->best),
@@ -261,7 +253,6 @@ static void release(struct round *r) {
   for (int i = 0; i < r->count; i++) wlmi_method_release(&r->methods[i]);
   for (int i = LINES - 1; i >= 0; i--) { /* the others use the first one's memory */
     wlmi_comparison_release(&r->lines[i].comparison);
-    wlmi_upload_release(&r->lines[i].values);
     wlmi_free(r->lines[i].candidates);
   }
 }

@@ -14,8 +14,6 @@
 
 enum { STEPS = 5, WARP = 32 };
 
-static const char suite_name[] = "papers";
-
 static const struct step {
   const char *name;
   int cf; /* 0 = Algorithm 1 */
@@ -86,7 +84,7 @@ static void put_strings(const struct run *run, wlmi_text *line, const char *name
 
 static void write_line(const struct run *run, wlmi_text *line) {
   const wlmi_csr_host *a = &run->comparison.operands.a;
-  wlmi_results_begin(line, suite_name, run->comparison.operands.device->info.name, run->bench->matrix);
+  wlmi_results_begin(line, run->bench);
   wlmi_results_put_matrix(line, a, run->bench->n);
   put_steps(run, line, "gflops", gflops);
   put_steps(run, line, "us", microseconds);
@@ -107,7 +105,7 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_status status;
   if (wlmi_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
-  WLM_TRY(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &run.comparison));
+  WLM_TRY(wlmi_comparison_create(bench, NULL, NULL, &problem, &run.comparison));
   WLM_TRY(measure(&run));
   write_line(&run, line);
 done:
@@ -117,7 +115,7 @@ done:
 }
 
 const wlmi_bench_suite wlmi_suite_papers = {
-    .name = suite_name,
+    .name = "papers",
     .help = "GE-SpMM: Algorithm 1, CRC, CRC + CWM, in GFLOP/s",
     .shown = "gflops.algorithm1 gflops.crc gflops.cwm2 gflops.cwm4 gflops.cwm8 max_rel_err best",
     .run = run_case,

@@ -57,11 +57,11 @@ void wlmi_results_close(wlmi_results *results) {
   *results = (wlmi_results){.fd = -1};
 }
 
-void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix) {
+void wlmi_results_begin(wlmi_text *line, const wlmi_bench_case *bench) {
   wlmi_json_open(line, NULL, '{');
-  wlmi_json_string(line, "suite", suite);
-  wlmi_json_string(line, "device", device);
-  wlmi_json_string(line, "matrix", matrix);
+  wlmi_json_string(line, "suite", bench->suite->name);
+  wlmi_json_string(line, "device", wlm_context_device_name(bench->context));
+  wlmi_json_string(line, "matrix", bench->matrix);
 }
 
 void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n) {

@@ -3,6 +3,7 @@
  * is taken back. */
 #pragma once
 
+#include "bench/suite.h"
 #include "core/base/json.h"
 #include "tuner/method.h"
 
@@ -19,7 +20,7 @@ wlm_status wlmi_results_open(const char *path, wlmi_results *results);
 void wlmi_results_close(wlmi_results *results); /* also of a zeroed one */
 
 /* The first members of a case's line, and its end. */
-void wlmi_results_begin(wlmi_text *line, const char *suite, const char *device, const char *matrix);
+void wlmi_results_begin(wlmi_text *line, const wlmi_bench_case *bench);
 void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n); /* rows, cols, nnz, n */
 void wlmi_results_end(wlmi_text *line);
 /* Whether the file has a line of the case. */

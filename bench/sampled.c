@@ -23,8 +23,6 @@ static const struct strategy {
 } strategies[STRATEGIES] = {{"bucket", WLM_SAMPLE_BUCKET}, {"fastrand", WLM_SAMPLE_FASTRAND}};
 static const int64_t sample_widths[WIDTHS] = {16, 32, 64, 128, 256, 512};
 
-static const char suite_name[] = "sampled";
-
 /* One strategy and one S. */
 struct round {
   const wlmi_bench_case *bench;
@@ -64,7 +62,7 @@ static wlm_status prepare(struct round *round) {
   const wlmi_bench_case *bench = round->bench;
   wlm_problem exact = WLM_PROBLEM_INIT;
   exact.n = bench->n;
-  WLM_CHECK(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &round->problem, &round->comparisons[SAMPLED]));
+  WLM_CHECK(wlmi_comparison_create(bench, NULL, NULL, &round->problem, &round->comparisons[SAMPLED]));
   WLM_CHECK(wlmi_presample(bench->csr, &round->problem, 0, &round->kept));
   WLM_CHECK(wlmi_upload_create(bench->context, &round->kept, wlmi_upload_rowptr_type(&round->kept), &round->upload));
   return wlmi_comparison_create(bench, NULL, round->upload.matrix, &exact, &round->comparisons[PRESAMPLED]);
@@ -104,7 +102,7 @@ static void write_line(const struct round *round, wlmi_text *line) {
   const wlmi_csr_host *a = round->bench->csr;
   const wlmi_comparison *sampled = &round->comparisons[SAMPLED];
   const wlmi_method *methods = round->methods, *baseline = &methods[CUSPARSE];
-  wlmi_results_begin(line, suite_name, sampled->operands.device->info.name, round->bench->matrix);
+  wlmi_results_begin(line, round->bench);
   wlmi_results_put_matrix(line, a, round->bench->n);
   wlmi_json_string(line, "strategy", round->strategy->name);
   wlmi_json_integer(line, "s", round->problem.sampling.width);
@@ -153,7 +151,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlmi_method others[OTHERS] = {0};
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
-  wlm_status status = wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &exact);
+  wlm_status status = wlmi_comparison_create(bench, NULL, NULL, &problem, &exact);
   if (status != WLM_OK) return status;
   if (exact.operands.device->info.limits.target == WLM_TARGET_CUDA)
     WLM_TRY(best_cusparse(&exact, &others[0]));
@@ -175,7 +173,7 @@ done:
 }
 
 const wlmi_bench_suite wlmi_suite_sampled = {
-    .name = suite_name,
+    .name = "sampled",
     .help = "ES-SpMM: both strategies, S = 16 to 512, cuSPARSE and our choice on all edges",
     .shown = "strategy s kept_share us best_cusparse_us exact_us presampled_us max_rel_err variant",
     .run = run,

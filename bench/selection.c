@@ -232,7 +232,7 @@ static void write_lines(const struct round *r, wlmi_text *line) {
   for (int mode = 0; mode < MODES; mode++) {
     const wlmi_decision *d = &r->decisions[mode];
     const wlmi_method *chosen = method_of(r, d->variant);
-    wlmi_results_begin(line, wlmi_suite_selection.name, r->comparison.operands.device->info.name, r->bench->matrix);
+    wlmi_results_begin(line, r->bench);
     wlmi_json_integer(line, "n", r->bench->n);
     wlmi_json_string(line, "mode", modes[mode]);
     wlmi_json_real(line, "us", "%.3f", wlmi_method_us(chosen));
@@ -252,7 +252,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  WLM_TRY(wlmi_comparison_create(bench, NULL, bench->upload->matrix, &problem, &r.comparison));
+  WLM_TRY(wlmi_comparison_create(bench, NULL, NULL, &problem, &r.comparison));
   WLM_TRY(wlmi_matrix_fingerprint(bench->upload->matrix)); /* the database identifies the matrix by it */
   WLM_TRY(decide(&r));
   add_name(&r, r.state->fixed);

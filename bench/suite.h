@@ -4,7 +4,10 @@
 #include "cli/options.h"
 #include "tuner/upload.h"
 
+typedef struct wlmi_bench_suite wlmi_bench_suite;
+
 typedef struct wlmi_bench_case {
+  const wlmi_bench_suite *suite;
   wlm_context *context;
   const wlmi_cli_options *options; /* with which the context was opened */
   const wlmi_csr_host *csr;        /* on the host, with values */
@@ -17,7 +20,7 @@ typedef struct wlmi_bench_case {
 } wlmi_bench_case;
 
 /* Matrices and widths of a suite are bench/suites/NAME.txt. */
-typedef struct wlmi_bench_suite {
+struct wlmi_bench_suite {
   const char *name;
   const char *help;  /* a few words for --help */
   const char *shown; /* members of a line that are printed besides matrix and n, as in "us gflops.crc" */
@@ -30,11 +33,12 @@ typedef struct wlmi_bench_suite {
   int stays_on_host;  /* the matrix is not uploaded */
   int only_database;  /* the context leaves the shipped database out: choices follow from --db alone */
   int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
+  wlm_type type;      /* of suite core's rows */
   /* open is called before the first case, close after the last (also with NULL); both NULL if the suite has no state.
    */
   wlm_status (*open)(const wlmi_cli_options *options, wlm_context *context, void **state);
   void (*close)(void *state);
-} wlmi_bench_suite;
+};
 
 extern const wlmi_bench_suite wlmi_suite_core;      /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
 extern const wlmi_bench_suite wlmi_suite_half;      /* the same in f16 */
