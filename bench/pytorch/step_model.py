@@ -1,9 +1,10 @@
 """What a product and a training step are expected to take on several GPUs of one host.
 
-The model has the times of one GPU, the bytes that travel, and two numbers of the link, fitted to
-all-gathers of two GPUs (bench/suites/several_gpus.tsv: milliseconds on H200s, 18 NVLinks):
+The model has the times of one GPU, the bytes that travel, and three numbers of the link, fitted to
+all-gathers of two and four GPUs (bench/suites/several_gpus.tsv: milliseconds on H200s, 18 NVLinks,
+from bench/results/h200x4/distributed.jsonl):
 
-    gather(p)    latency (p - 1) + bytes of other GPUs' rows / bandwidth
+    gather(p)    latency + bytes of other GPUs' rows / bandwidth + bytes of own rows / sending
     product(p)   one GPU's time / p, times what half the rows took over half the time
     rows         gather + product
     near         rows, and C is written and read once more, less what overlaps: half of the gather
@@ -33,7 +34,7 @@ OVERLAP = 0.5  # of the exchange and the product beside it, fitted to `near`
 
 FLOAT = 4  # bytes
 MEMORY_SPEED = 4.8e12  # bytes/s of an H200, by its data sheet
-DENSE_SPEED = 50e12  # flop/s of float32 matrix products, assumed
+DENSE_SPEED = 58e12  # flop/s of float32 matrix products, fitted to steps of one GPU
 LAYERS = 3
 PASSES = 12  # over (nodes, columns) by bias, activation, loss and their gradients, in a layer
 TENSORS = 12  # of (nodes, columns) that a step of three layers keeps
@@ -61,17 +62,18 @@ class Measured(NamedTuple):
 
 
 class Link(NamedTuple):
-    """latency: ms. bandwidth: bytes/ms that a GPU receives."""
+    """latency: ms. bandwidth: bytes/ms that a GPU receives. sending: bytes/ms of its own rows."""
 
     latency: float
     bandwidth: float
+    sending: float
 
     def gather(self, case: Measured, gpus: int) -> float:
         """ms of an all-gather, or of a reduce-scatter, of B."""
         if gpus == 1:
             return 0.0
-        others = (gpus - 1) / gpus
-        return self.latency * (gpus - 1) + case.operand(others) / self.bandwidth
+        own, others = case.operand(1 / gpus), case.operand((gpus - 1) / gpus)
+        return self.latency + others / self.bandwidth + own / self.sending
 
 
 def read_measured(path: Path = MEASURED) -> list[Measured]:
@@ -95,12 +97,14 @@ def read_measured(path: Path = MEASURED) -> list[Measured]:
 
 
 def fit_link(cases: list[Measured]) -> Link:
-    """The link whose gathers of two GPUs have the least squares of relative errors."""
-    cases = [case for case in cases if case.gpus == 2]
-    terms = np.array([[1, case.operand(0.5)] for case in cases])
+    """The link whose gathers have the least squares of relative errors."""
+    terms = np.array(
+        [[1, case.operand(1 - 1 / case.gpus), case.operand(1 / case.gpus)] for case in cases]
+    )
     times = np.array([case.gather for case in cases])
-    latency, per_byte = np.linalg.lstsq(terms / times[:, None], np.ones(len(cases)), rcond=None)[0]
-    return Link(float(latency), float(1 / per_byte))
+    scaled = terms / times[:, None]
+    latency, received, sent = np.linalg.lstsq(scaled, np.ones(len(cases)), rcond=None)[0]
+    return Link(float(latency), float(1 / received), float(1 / sent))
 
 
 def _split(case: Measured, gpus: int) -> float:
@@ -119,7 +123,7 @@ def product(case: Measured, link: Link, way: str, gpus: int) -> float:
         return gather + split
     if way == "near":
         return gather + split - OVERLAP * min(gather, split / gpus) + 2 * own / per_ms
-    turn = link.latency * (gpus - 1) + own * (gpus - 1) / gpus / link.bandwidth
+    turn = link.latency + own * (gpus - 1) / gpus / link.bandwidth
     return 2 * turn + case.one / gpus + 8 * own / per_ms
 
 

@@ -13,7 +13,7 @@ from bench.pytorch.tables import tables_of
 from bench.results_file import read_lines
 
 ROOT = Path(__file__).parents[3]
-MODEL = ROOT / "bench/results/h200x2/model.jsonl"
+MODEL = ROOT / "bench/results/h200x4/model.jsonl"
 
 
 def run(*options, ranks=2):
@@ -86,7 +86,7 @@ def test_the_model_meets_what_was_measured(tmp_path):
     assert main(["distributed", "--calculate", "--out", str(out)]) == 0
     assert read_lines(out) == read_lines(MODEL)
     checks = [line for line in read_lines(out) if "error" in line]
-    assert len(checks) == 8
+    assert len(checks) == 20
     for line in checks:
         error = line["model_ms"] / line["measured_ms"] - 1
         assert abs(error) <= 0.15 and error == pytest.approx(line["error"], abs=2e-3)
@@ -96,8 +96,9 @@ def test_the_model_meets_what_was_measured(tmp_path):
 
 def test_the_model_without_a_link_or_other_gpus():
     """Gathers that follow the model give its link; the times of one GPU are the measured ones."""
-    link = step_model.Link(0.2, 1e8)
-    cases = [case._replace(gather=link.gather(case, 2)) for case in step_model.read_measured()]
+    link = step_model.Link(0.2, 1e8, 5e8)
+    cases = step_model.read_measured()
+    cases = [case._replace(gather=link.gather(case, case.gpus)) for case in cases]
     assert step_model.fit_link(cases) == pytest.approx(link)
     for case in cases:
         assert link.gather(case, 1) == 0
@@ -108,13 +109,13 @@ def test_the_model_without_a_link_or_other_gpus():
 
 
 def test_the_model_of_more_gpus():
-    """Times of four GPUs are compared with the model, whose link stays that of two."""
-    link = step_model.fit_link(step_model.read_measured())
+    """Times of eight GPUs are compared with the model, which is calculated for each graph once."""
     cases = step_model.read_measured()
-    more = cases[0]._replace(gpus=4, gather=99.0, part=cases[0].part / 2, ways={"features": 12.0})
-    assert step_model.fit_link([*cases, more]) == link
-    found = [line for line in step_model.lines([*cases, more]) if "error" in line]
-    assert [line["way"] for line in found if line["gpus"] == 4] == ["features", "one step", "step"]
+    more = cases[0]._replace(gpus=8, part=cases[0].part / 4, ways={"features": 12.0})
+    found = list(step_model.lines([*cases, more]))
+    checked = [line["way"] for line in found if "error" in line and line["gpus"] == 8]
+    assert checked == ["features", "one step", "step"]
+    assert sum("speedup" in line for line in found) == 2 * len(step_model.GPUS)
 
 
 def test_a_model_that_misses(monkeypatch):
