@@ -156,7 +156,7 @@ static wlm_status check_columns(const reader *r, const char *line) {
 }
 
 static wlm_status read_edge(reader *r, const char *line) {
-  int64_t ends[2]; /* source, target */
+  int64_t ends[2] = {0}; /* source, target */
   float weight = 1;
   const char *at = line;
   for (int c = 0; c < r->columns; c++) {

@@ -246,7 +246,7 @@ wlm_status wlmi_npz_floats(wlmi_npz *npz, const wlmi_npz_array *array, float *ou
 
 /* A text of type U has four bytes a character. */
 wlm_status wlmi_npz_text(wlmi_npz *npz, const wlmi_npz_array *array, char *out, size_t size) {
-  char bytes[4 * 64];
+  char bytes[4 * 64] = {0};
   const int step = array->kind == 'U' ? 4 : 1, characters = array->item / step;
   if (!strchr("SU", array->kind) || array->count != 1 || (size_t)characters >= size)
     return refuse_type(npz, array, "a short text");
