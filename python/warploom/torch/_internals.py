@@ -85,6 +85,61 @@ def refuse_transforms(name: str, operands: Sequence[Any], is_eager: bool) -> Non
         )
 
 
+_is_of_grads: Any = getattr(_functorch, "is_legacy_batchedtensor", lambda tensor: False)
+
+
+def is_batched(tensors: Sequence[Any]) -> bool:
+    """Whether one of the tensors (or None) is that of a batch: in vmap, also that of PyTorch's
+    is_grads_batched."""
+    for one in tensors:  # noqa: SIM110 - any() would call a generator for each
+        if one is not None and (_is_of_grads(one) or _is_batched(one)):
+            return True
+    return False
+
+
+def for_each_of_batch(function: Any, given: Sequence[Any]) -> Sequence[Any]:
+    """`function(given)`, which takes and gives tensors and None, for each of a batch in turn.
+
+    Each call is outside of vmap, and the results are stacked.
+    """
+    if not is_batched(given):
+        return function(given)  # type: ignore[no-any-return]
+    add: Any
+    if any(one is not None and _is_of_grads(one) for one in given):
+        level = torch._C._vmapmode_increment_nesting() - 1
+        torch._C._vmapmode_decrement_nesting()
+        add = torch._add_batch_dim
+        whole = {
+            at: torch._remove_batch_dim(one, level, 0, 0)
+            for at, one in enumerate(given)
+            if one is not None and _is_of_grads(one)
+        }
+        leave: Any = contextlib.nullcontext()
+    else:
+        from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack as outside
+
+        level, leave, add = _transform().level(), outside(), _functorch._add_batch_dim
+        whole = {
+            at: _functorch.get_unwrapped(one).movedim(_functorch.maybe_get_bdim(one), 0)
+            for at, one in enumerate(given)
+            if one is not None and _functorch.maybe_get_level(one) == level
+        }
+    with leave:
+        if not whole:  # of an outer vmap
+            return for_each_of_batch(function, given)
+        size = next(iter(whole.values())).shape[0]
+        if size == 0:  # zeros tell the shapes
+            whole = {at: one.new_zeros((1, *one.shape[1:])) for at, one in whole.items()}
+        made = [
+            for_each_of_batch(
+                function, [whole[at][n] if at in whole else one for at, one in enumerate(given)]
+            )
+            for n in range(max(size, 1))
+        ]
+        results = [None if one[0] is None else torch.stack(one)[:size] for one in zip(*made)]
+    return [None if one is None else add(one, 0, level) for one in results]
+
+
 # Whether a hook of all modules is registered.
 has_global_hooks: Any = getattr(torch.nn.modules.module, "_has_any_global_hook", lambda: True)
 

@@ -16,7 +16,13 @@ import torch
 from warploom.torch import _registered
 from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph
-from warploom.torch._internals import is_dispatched, quick_apply, refuse_transforms
+from warploom.torch._internals import (
+    for_each_of_batch,
+    is_batched,
+    is_dispatched,
+    quick_apply,
+    refuse_transforms,
+)
 from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape
 
 Gradients = Sequence[Maybe]
@@ -136,6 +142,9 @@ class _Eager(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Any) -> tuple[Maybe, ...]:
+        if is_batched(upstream):
+            each = for_each_of_batch(lambda given: _Eager.backward(ctx, *given)[1:], upstream)
+            return None, *each
         graph, product, numbers = ctx.call
         needs = ctx.needs_input_grad[1:]
         x = upstream if product.is_listed else upstream[0]
@@ -160,7 +169,8 @@ class _Reordered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, x: Tensor) -> tuple[Maybe, ...]:
-        return _reorder(x, *ctx.orders), None, None
+        (found,) = for_each_of_batch(lambda given: [_reorder(*given, *ctx.orders)], [x])
+        return found, None, None
 
 
 _reorder = quick_apply(_Reordered)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import torch
 
-from warploom.torch._edges import Maybe, Place, Size, Tensor, calls, operations, read
-from warploom.torch._internals import is_dispatched
+from warploom.torch._edges import Call, Maybe, Place, Size, Tensor, calls, operations, read
+from warploom.torch._internals import for_each_of_batch, is_dispatched
 from warploom.torch._plan import convert_edges, index_type
 
 _library = torch.library.Library("warploom", "DEF")  # type: ignore[no-untyped-call]
@@ -145,6 +146,16 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
     asked = ctx.needs_input_grad[_GIVEN] if is_list else ctx.needs_input_grad[_GIVEN:]
     if any(is_asked and not is_needed for is_asked, is_needed in zip(asked, needs)):
         raise RuntimeError(f"warploom: {name}: the op was compiled without this gradient")
+    found = for_each_of_batch(partial(_of_operands, ctx, call), upstream)
+    # PyTorch takes an empty list for one of tensors.
+    numbers: Any = None if ctx.numbers else []
+    before = *(None,) * (_PLACE + 1), numbers, None
+    return (*before, list(found)) if is_list else (*before, *found)
+
+
+def _of_operands(ctx: Any, call: Call, upstream: Sequence[Maybe]) -> Sequence[Maybe]:
+    needs, name = call.needs, call.operation.name
+    is_list = call.operation.operands is None
     found: list[Maybe] = [None] * len(needs)
     x: Any = upstream[: ctx.results] if is_list else upstream[0]
     saved, how = ctx.saved_tensors, (ctx.text, ctx.numbers, ctx.seed)
@@ -160,10 +171,7 @@ def _gradients(ctx: Any, upstream: list[Maybe]) -> tuple[Any, ...]:
         found = [next(made) if is_needed else None for is_needed in needs]
         if torch.is_grad_enabled():
             found = list(final(name, found, *upstream, *saved))
-    # PyTorch takes an empty list for one of tensors.
-    numbers: Any = None if ctx.numbers else []
-    before = *(None,) * (_PLACE + 1), numbers, None
-    return (*before, found) if is_list else (*before, *found)
+    return found
 
 
 class _Direct:

@@ -281,9 +281,9 @@ def test_a_gradient_that_was_not_asked_for(device):
 
 # Of a call without gradients, with gradients, and of the backward pass.
 MOST_CALLS = {
-    "sum": (11, 13, 26),
-    "max": (11, 17, 34),
-    "mean": (12, 15, 45),
+    "sum": (12, 14, 26),
+    "max": (12, 18, 35),
+    "mean": (13, 16, 45),
     "gat": (22, 25, 44),
     "gatv2": (21, 24, 45),
     "dot": (23, 26, 41),
@@ -317,6 +317,55 @@ def test_forward_mode_is_refused():
                 call(torch.autograd.forward_ad.make_dual(b, b))
     with pytest.raises(NotImplementedError, match="no forward-mode derivatives"):
         torch.func.jvp(calls[0], (b,), (b,))
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_batches_of_gradients(compiles, device):
+    """In vmap, where PyTorch computes is_grads_batched: as one backward pass after the other."""
+    graph = random_graph(6, 5, 14, device)
+    operations = every_operation(graph, device)
+    sigmoid = lambda b: message(graph, "sigmoid(b)", reduce=["sum", "max"], b=b)[1]  # noqa: E731
+    operations["message"] = ("message", sigmoid, operations["sum"][2])
+    if compiles:
+        operations = {name: operations[name] for name in ("max", "gat", "message")}
+    for _, call, operands in operations.values():
+        if compiles:
+            torch._dynamo.reset()
+            call = torch.compile(call, backend="eager")
+        c = call(*operands)
+        x = torch.rand(3, *c.shape, device=device)
+
+        def backward(x, c=c, operands=operands, **options):
+            return torch.autograd.grad(c, operands, x, retain_graph=True, **options)
+
+        expected = [torch.stack(one) for one in zip(*map(backward, x), strict=True)]
+        for found in (backward(x, is_grads_batched=True), torch.func.vmap(backward)(x)):
+            for one, other in zip(found, expected, strict=True):
+                torch.testing.assert_close(one, other)
+        for one, other in zip(torch.func.vmap(backward)(x[:0]), operands, strict=True):
+            assert one.shape == (0, *other.shape)
+
+
+def test_batches_of_second_derivatives():
+    graph = random_graph(4, 4, 9, "cpu")
+    b, values = operand(4, 2), operand(9)
+    assert torch.autograd.gradcheck(
+        lambda *t: spmm(graph, *t), (b, values), check_batched_grad=True
+    )
+    assert torch.autograd.gradgradcheck(
+        lambda *t: spmm(graph, *t), (b, values), check_batched_grad=True
+    )
+    for call in (lambda t: spmm(graph, t * t), lambda t: message(graph, "b*b*b", b=t)):
+        found, expected = (
+            torch.autograd.functional.hessian(lambda t: call(t).sum(), b, vectorize=batched)  # noqa: B023
+            for batched in (True, False)
+        )
+        close(found, expected)
+        c, x = call(b), torch.rand(2, 3, 4, 2, dtype=torch.float64)
+        backward = lambda x, c=c: torch.autograd.grad(c, b, x, retain_graph=True)[0]  # noqa: E731
+        nested = torch.func.vmap(torch.func.vmap(backward))
+        right = [backward(one) for one in x.flatten(0, 1)]
+        close(nested(x).flatten(0, 1), torch.stack(right))
 
 
 @pytest.mark.parametrize(

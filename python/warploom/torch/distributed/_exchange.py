@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 import torch
@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from warploom import torch as products
 from warploom.torch._graph import Graph, need
+from warploom.torch._internals import for_each_of_batch
 
 Tensor = torch.Tensor
 EXCHANGES = ("auto", "all", "needed")
@@ -189,9 +190,14 @@ class Fetch(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        sent = gradient if ctx.wire is None else gradient.to(ctx.wire)
-        exchange = ctx.exchange
-        return exchange.add(exchange.start_back(sent).wait()).to(ctx.dtype), None, None
+        exchange, wire = ctx.exchange, ctx.wire
+
+        def add_up(given: Sequence[Tensor]) -> list[Tensor]:
+            sent = given[0] if wire is None else given[0].to(wire)
+            return [exchange.add(exchange.start_back(sent).wait()).to(ctx.dtype)]
+
+        (found,) = for_each_of_batch(add_up, [gradient])
+        return found, None, None
 
 
 # ---- trials ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import torch.distributed as dist
 
 from warploom import torch as products
 from warploom.torch._graph import Graph
+from warploom.torch._internals import for_each_of_batch
 from warploom.torch._plan import Request, index_type
 from warploom.torch._state import TensorState
 from warploom.torch.distributed._exchange import (
@@ -102,8 +103,11 @@ class Sum(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, x: Tensor) -> tuple[Tensor, None, None, None]:
-        (values,) = ctx.saved_tensors
-        return ctx.way.multiply_transposed(x, values, ctx.same), None, None, None
+        (values,), way = ctx.saved_tensors, ctx.way
+        (found,) = for_each_of_batch(
+            lambda given: [way.multiply_transposed(*given, values, ctx.same)], [x]
+        )
+        return found, None, None, None
 
 
 def _transposed(graph: Graph, x: Tensor, values: Tensor | None, same: bool) -> Tensor:
