@@ -135,7 +135,7 @@ static wlm_status tune_width(errand *e, const char *label, double budget) {
 }
 
 /* Computes the worth of each N. Those that the database has completely are reported at the end. */
-static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_case *list) {
+static wlm_status find_tasks(errand *e, const char *label, wlmi_task *list) {
   const wlmi_cli_options *options = e->run.options;
   wlmi_session *session = &e->run.session;
   const wlmi_limits *limits = &wlmi_context_device(session->context)->info.limits;
@@ -147,8 +147,7 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
     session->problem.n = options->n[i];
     WLM_CHECK(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
     WLM_CHECK(wlmi_tuner_left(e->run.tuner, label, &spec, &left, &candidates));
-    wlmi_tuning_case_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left,
-                          &list[i]);
+    wlmi_task_make(limits, view.stats, 0, options->n[i], candidates, options->again ? candidates : left, &list[i]);
   }
   return wlmi_tune_learn_points(&e->run, &spec, list, options->n_count);
 }
@@ -157,23 +156,23 @@ static wlm_status find_tuning_cases(errand *e, const char *label, wlmi_tuning_ca
  * of the time until the deadline, but enough for one candidate. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
-  wlmi_tuning_case list[WLM_CLI_MAX_WIDTHS];
+  wlmi_task list[WLM_CLI_MAX_WIDTHS];
   int tuned[WLM_CLI_MAX_WIDTHS] = {0};
   const double whole = e->run.deadline; /* the deadline moves while another tuning is waited for */
   wlm_status status = WLM_OK;
-  WLM_CHECK(find_tuning_cases(e, label, list));
+  WLM_CHECK(find_tasks(e, label, list));
   for (int count = 0; count < options->n_count && status == WLM_OK; count++) {
     const double left = deadline + (isfinite(whole) ? e->run.deadline - whole : 0) - wlmi_seconds();
-    int64_t i = isfinite(deadline) ? wlmi_tuning_cases_next(list, options->n_count, 0, INFINITY) : -1;
+    int64_t i = isfinite(deadline) ? wlmi_tasks_next(list, options->n_count, 0, INFINITY) : -1;
     for (int k = 0; i < 0; k++)
       if (!tuned[k]) i = k;
-    const double share = wlmi_tuning_cases_share(list, options->n_count, i, left);
+    const double share = wlmi_tasks_share(list, options->n_count, i, left);
     e->run.session.problem.n = options->n[i];
     status = tune_width(e, label, isfinite(deadline) ? fmax(share, 1e-3) : 0);
     if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
-    wlmi_tuning_cases_learn(list, options->n_count, &list[i].point);
-    list[i].state = WLM_TUNING_CASE_DONE;
+    wlmi_tasks_learn(list, options->n_count, &list[i].point);
+    list[i].state = WLM_TASK_DONE;
     tuned[i] = 1;
   }
   return status;

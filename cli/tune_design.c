@@ -1,5 +1,5 @@
 /* Tunes the device on the matrices of the design (tuner/design.c) at each N, in the order of worth per second
- * (tuner/tuning_case.c), until the budget is used up. Measurements that the database has are skipped, so the same
+ * (tuner/task.c), until the budget is used up. Measurements that the database has are skipped, so the same
  * command continues where the last one ended. At the end the models are trained. */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct campaign {
   wlmi_tune_run run;
   wlmi_design_matrix *matrices;
   int64_t count;
-  wlmi_tuning_case *cells; /* each matrix at each N that fits */
+  wlmi_task *cells; /* each matrix at each N that fits */
   int64_t cell_count;
   double expected, spent; /* seconds of all cells tuned so far: predicted and real */
   int64_t untuned;        /* cells in which no kernel gave a correct result */
@@ -43,7 +43,7 @@ static wlm_status add_cell(campaign *c, int64_t matrix, int64_t n, const wlmi_de
                            const wlmi_spec *spec) {
   const wlmi_limits *device = &wlmi_context_device(c->run.session.context)->info.limits;
   const wlmi_design_matrix *m = &c->matrices[matrix];
-  wlmi_tuning_case *cell = &c->cells[c->cell_count];
+  wlmi_task *cell = &c->cells[c->cell_count];
   wlm_stats stats;
   double operands, results; /* of a message */
   int64_t candidates, left;
@@ -51,8 +51,8 @@ static wlm_status add_cell(campaign *c, int64_t matrix, int64_t n, const wlmi_de
   WLM_CHECK(wlmi_message_bytes(spec, &stats, &operands, &results));
   if (!wlmi_design_fits(m, n, limits) || operands + results > (double)limits->bytes) return WLM_OK;
   WLM_CHECK(wlmi_tuner_left(c->run.tuner, m->name, spec, &left, &candidates));
-  wlmi_tuning_case_make(device, &stats, matrix, n, candidates, left, cell);
-  c->known += cell->state >= WLM_TUNING_CASE_LEAST;
+  wlmi_task_make(device, &stats, matrix, n, candidates, left, cell);
+  c->known += cell->state >= WLM_TASK_LEAST;
   c->cell_count++;
   return WLM_OK;
 }
@@ -74,12 +74,12 @@ static wlm_status make_cells(campaign *c) {
 
 static void count(campaign *c) {
   int64_t complete = 0;
-  for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLM_TUNING_CASE_DONE;
+  for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLM_TASK_DONE;
   c->run.done = c->reread ? complete : c->tuned; /* reread: only once all cells were tuned */
   c->run.total = c->reread ? c->cell_count : c->cell_count - c->known;
 }
 
-static void tell_cell(campaign *c, const wlmi_tuning_case *cell, const wlmi_tune_summary *summary) {
+static void tell_cell(campaign *c, const wlmi_task *cell, const wlmi_tune_summary *summary) {
   const char *name = c->matrices[cell->matrix].name;
   wlmi_tune_show(&c->run, "%s n=%lld: %s %.2f us", name, (long long)cell->n, c->run.best, 1e6 * c->run.best_seconds);
   wlmi_table_add(&c->table, "%s %jd %s %.2f %jd %jd %.2f %.2f %.2f %.2f %.2f", name, cell->n, c->run.best,
@@ -89,32 +89,32 @@ static void tell_cell(campaign *c, const wlmi_tuning_case *cell, const wlmi_tune
 
 /* Candidates that the model predicts to be slow are measured if the cell's share of the time suffices, and once all
  * cells were tuned. */
-static double share_of(const campaign *c, const wlmi_tuning_case *cell) {
-  if (cell->state == WLM_TUNING_CASE_LEAST) return INFINITY;
-  return wlmi_tuning_cases_share(c->cells, c->cell_count, cell - c->cells, c->run.deadline - wlmi_seconds());
+static double share_of(const campaign *c, const wlmi_task *cell) {
+  if (cell->state == WLM_TASK_LEAST) return INFINITY;
+  return wlmi_tasks_share(c->cells, c->cell_count, cell - c->cells, c->run.deadline - wlmi_seconds());
 }
 
-static wlm_status tune_cell(campaign *c, wlmi_tuning_case *cell) {
+static wlm_status tune_cell(campaign *c, wlmi_task *cell) {
   wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlmi_progress_next(&c->run.progress, cell->state == WLM_TUNING_CASE_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->run.progress, cell->state == WLM_TASK_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlmi_session_load(&c->run.session, name));
     c->loaded = cell->matrix;
   }
-  if (cell->state == WLM_TUNING_CASE_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
-  c->reread |= cell->state == WLM_TUNING_CASE_LEAST;
+  if (cell->state == WLM_TASK_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
+  c->reread |= cell->state == WLM_TASK_LEAST;
   c->run.session.problem.n = cell->n;
   count(c);
   const wlm_tune_options options = wlmi_tune_options(&c->run, name, wlmi_tune_seconds_left(&c->run));
   status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &options,
                          share_of(c, cell), &summary);
   if (status != WLM_OK) goto done;
-  const int had = cell->state >= WLM_TUNING_CASE_LEAST;
-  wlmi_tuning_case_update(cell, summary.candidates, summary.candidates - summary.known - summary.measured);
-  c->tuned += !had && cell->state >= WLM_TUNING_CASE_LEAST; /* the budget may have ended it early */
+  const int had = cell->state >= WLM_TASK_LEAST;
+  wlmi_task_update(cell, summary.candidates, summary.candidates - summary.known - summary.measured);
+  c->tuned += !had && cell->state >= WLM_TASK_LEAST; /* the budget may have ended it early */
   count(c);
   tell_cell(c, cell, &summary);
 done:
@@ -135,20 +135,20 @@ static wlm_status tune_cells(campaign *c) {
   wlm_status status = WLM_OK;
   for (int64_t begun = 0; status == WLM_OK; begun = 1) {
     if (begun && wlmi_seconds() > c->run.deadline) break;
-    const int64_t i = wlmi_tuning_cases_next(c->cells, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
+    const int64_t i = wlmi_tasks_next(c->cells, c->cell_count, c->loaded, begun ? seconds_left(c) : INFINITY);
     if (i < 0) break;
     const double left = c->cells[i].left, start = wlmi_seconds();
-    const double expected = wlmi_tuning_case_seconds(&c->cells[i], c->loaded);
+    const double expected = wlmi_task_seconds(&c->cells[i], c->loaded);
     status = tune_cell(c, &c->cells[i]);
     if (status == WLM_OK) {
-      c->expected += expected - wlmi_tuning_case_seconds(&c->cells[i], c->loaded);
+      c->expected += expected - wlmi_task_seconds(&c->cells[i], c->loaded);
       c->spent += wlmi_seconds() - start;
-      wlmi_tuning_cases_learn(c->cells, c->cell_count, &c->cells[i].point);
+      wlmi_tasks_learn(c->cells, c->cell_count, &c->cells[i].point);
       /* A cell in which nothing was measured, or that is measured again on request, is done. */
-      if (left == c->cells[i].left || c->run.options->again) c->cells[i].state = WLM_TUNING_CASE_DONE;
+      if (left == c->cells[i].left || c->run.options->again) c->cells[i].state = WLM_TASK_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
       c->untuned += status == WLM_ERR_MISMATCH;
-      c->cells[i].state = WLM_TUNING_CASE_DONE;
+      c->cells[i].state = WLM_TASK_DONE;
       count(c);
       wlmi_tune_show(&c->run, "%s", wlm_error_detail());
       wlmi_clear_error();

@@ -82,12 +82,11 @@ wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run) {
   return wlmi_design_limits_of(on_device < on_host ? on_device : on_host);
 }
 
-wlm_status wlmi_tune_learn_points(const wlmi_tune_run *run, const wlmi_spec *spec, wlmi_tuning_case *list,
-                                  int64_t count) {
+wlm_status wlmi_tune_learn_points(const wlmi_tune_run *run, const wlmi_spec *spec, wlmi_task *list, int64_t count) {
   wlmi_point *points;
   int64_t point_count;
   WLM_CHECK(wlmi_context_tuned_points(run->session.context, spec, &points, &point_count));
-  for (int64_t i = 0; i < point_count; i++) wlmi_tuning_cases_learn(list, count, &points[i]);
+  for (int64_t i = 0; i < point_count; i++) wlmi_tasks_learn(list, count, &points[i]);
   wlmi_free(points);
   return WLM_OK;
 }

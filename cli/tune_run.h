@@ -4,8 +4,8 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "tuner/design.h"
+#include "tuner/task.h"
 #include "tuner/tuner.h"
-#include "tuner/tuning_case.h"
 
 typedef struct wlmi_tune_run {
   const wlmi_cli_options *options;
@@ -41,7 +41,6 @@ double wlmi_tune_seconds_left(const wlmi_tune_run *run);
 /* The limits of matrices that fit the device and this machine. */
 wlmi_design_limits wlmi_tune_limits(const wlmi_tune_run *run);
 /* Updates the distances of cases after what was tuned for the spec before. */
-wlm_status wlmi_tune_learn_points(const wlmi_tune_run *run, const wlmi_spec *spec, wlmi_tuning_case *list,
-                                  int64_t count);
+wlm_status wlmi_tune_learn_points(const wlmi_tune_run *run, const wlmi_spec *spec, wlmi_task *list, int64_t count);
 /* Trains the models, which also refreshes the context, if anything was measured. */
 wlm_status wlmi_tune_learn(wlmi_tune_run *run);

@@ -11,7 +11,7 @@
 #include "core/base/threads.h"
 #include "core/problem/structs.h"
 #include "tuner/known.h"
-#include "tuner/tuning.h"
+#include "tuner/tune_state.h"
 
 enum { MAX_SAMPLES = 10000, PREPARE_SAMPLES = 5, COLD_SAMPLES = 5 };
 static const double max_min_sample_seconds = 60;

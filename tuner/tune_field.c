@@ -6,7 +6,7 @@
 #include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/compile_ahead.h"
-#include "tuner/tuning.h"
+#include "tuner/tune_state.h"
 
 int wlmi_tuning_out_of_budget(const wlmi_tuning *t) {
   return t->options->budget_seconds > 0 && wlmi_seconds() - t->started > t->options->budget_seconds;

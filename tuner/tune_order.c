@@ -5,7 +5,7 @@
 #include "core/base/memory.h"
 #include "runtime/forecast.h"
 #include "select/forecast.h"
-#include "tuner/tuning.h"
+#include "tuner/tune_state.h"
 
 /* Only a near model of this device class may mark candidates as doubtful. */
 static int is_trusted(const wlmi_forecast *f) { return f->distance <= WLM_FAR && !f->borrowed && f->spread > 0; }

@@ -1,7 +1,7 @@
 /* Stores and reports the results of a tuning. */
 #include "core/base/memory.h"
 #include "db/store.h"
-#include "tuner/tuning.h"
+#include "tuner/tune_state.h"
 
 static const double group_seconds = 0.2;
 

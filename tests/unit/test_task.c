@@ -10,18 +10,18 @@
 #include "core/base/memory.h"
 #include "support/asserts.h"
 #include "tuner/design.h"
-#include "tuner/tuning_case.h"
+#include "tuner/task.h"
 
 static const wlmi_limits device = {.target = WLM_TARGET_CUDA, .processors = 132, .l2_bytes = 50 << 20};
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
-static wlmi_tuning_case tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
+static wlmi_task tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
   wlm_stats stats = WLM_STATS_INIT;
-  wlmi_tuning_case out;
+  wlmi_task out;
   stats.rows = stats.cols = rows;
   stats.nnz = nnz;
   stats.mean = (double)nnz / (double)rows;
-  wlmi_tuning_case_make(&device, &stats, matrix, n, CANDIDATES, left, &out);
+  wlmi_task_make(&device, &stats, matrix, n, CANDIDATES, left, &out);
   return out;
 }
 
@@ -29,12 +29,12 @@ static void states_follow_from_what_is_left(void **state) {
   (void)state;
   static const struct {
     int64_t left;
-    wlmi_tuning_case_state state;
-  } cases[] = {{CANDIDATES, WLM_TUNING_CASE_OPEN}, {CANDIDATES - 1, WLM_TUNING_CASE_BEGUN},
-               {51, WLM_TUNING_CASE_BEGUN},        {50, WLM_TUNING_CASE_LEAST},
-               {1, WLM_TUNING_CASE_LEAST},         {0, WLM_TUNING_CASE_DONE}};
+    wlmi_task_state state;
+  } cases[] = {{CANDIDATES, WLM_TASK_OPEN}, {CANDIDATES - 1, WLM_TASK_BEGUN},
+               {51, WLM_TASK_BEGUN},        {50, WLM_TASK_LEAST},
+               {1, WLM_TASK_LEAST},         {0, WLM_TASK_DONE}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlmi_tuning_case p = tuning(0, 1000, 9000, 32, cases[i].left);
+    const wlmi_task p = tuning(0, 1000, 9000, 32, cases[i].left);
     assert_int_equal(p.state, cases[i].state);
     assert_true(fabs(p.left - (double)cases[i].left / CANDIDATES) < 1e-9);
   }
@@ -42,58 +42,58 @@ static void states_follow_from_what_is_left(void **state) {
 
 static void the_most_distant_case_is_next(void **state) {
   (void)state;
-  wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
-                              tuning(2, 1000, 18000, 32, CANDIDATES)};
+  wlmi_task list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
+                       tuning(2, 1000, 18000, 32, CANDIDATES)};
   const wlmi_point known = list[0].point;
-  wlmi_tuning_cases_learn(list, 3, &known);
+  wlmi_tasks_learn(list, 3, &known);
   assert_true(list[0].distance == 0 && fabs(list[1].distance - 2) < 1e-6 && fabs(list[2].distance - 1) < 1e-6);
-  assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 1);
-  wlmi_tuning_cases_learn(list, 3, &list[1].point);
-  assert_int_equal(wlmi_tuning_cases_next(list, 3, NONE_AT_HAND, 1e9), 2);
+  assert_int_equal(wlmi_tasks_next(list, 3, NONE_AT_HAND, 1e9), 1);
+  wlmi_tasks_learn(list, 3, &list[1].point);
+  assert_int_equal(wlmi_tasks_next(list, 3, NONE_AT_HAND, 1e9), 2);
 }
 
 /* Of two equally useful cases the faster one is next. The matrix in memory saves the time to generate it. */
 static void faster_cases_come_first(void **state) {
   (void)state;
-  wlmi_tuning_case list[2] = {tuning(0, 1000000, 30000000, 32, CANDIDATES), tuning(1, 1000, 30000, 32, CANDIDATES)};
-  assert_int_equal(wlmi_tuning_cases_next(list, 2, NONE_AT_HAND, 1e9), 1);
+  wlmi_task list[2] = {tuning(0, 1000000, 30000000, 32, CANDIDATES), tuning(1, 1000, 30000, 32, CANDIDATES)};
+  assert_int_equal(wlmi_tasks_next(list, 2, NONE_AT_HAND, 1e9), 1);
   list[0] = tuning(0, 1000, 30000, 32, CANDIDATES);
   list[0].making = list[1].making = 5;
-  assert_int_equal(wlmi_tuning_cases_next(list, 2, 0, 1e9), 0);
-  assert_int_equal(wlmi_tuning_cases_next(list, 2, 1, 1e9), 1);
-  assert_true(wlmi_tuning_case_seconds(&list[0], 1) - wlmi_tuning_case_seconds(&list[0], 0) == 5);
+  assert_int_equal(wlmi_tasks_next(list, 2, 0, 1e9), 0);
+  assert_int_equal(wlmi_tasks_next(list, 2, 1, 1e9), 1);
+  assert_true(wlmi_task_seconds(&list[0], 1) - wlmi_task_seconds(&list[0], 0) == 5);
 }
 
 static void cases_longer_than_the_budget_are_skipped(void **state) {
   (void)state;
-  wlmi_tuning_case list[4] = {tuning(0, 1000000, 100000000, 256, CANDIDATES), tuning(1, 1000, 9000, 32, CANDIDATES),
-                              tuning(2, 1000, 9000, 32, CANDIDATES - 1), tuning(3, 1000, 9000, 32, 40)};
-  const double room = 1.01 * wlmi_tuning_case_seconds(&list[1], NONE_AT_HAND);
-  assert_true(wlmi_tuning_case_seconds(&list[0], NONE_AT_HAND) > room);
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 0), 2); /* a begun case continues, whatever its time */
-  list[2].state = WLM_TUNING_CASE_DONE;
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 1);
-  list[1].state = WLM_TUNING_CASE_DONE;
+  wlmi_task list[4] = {tuning(0, 1000000, 100000000, 256, CANDIDATES), tuning(1, 1000, 9000, 32, CANDIDATES),
+                       tuning(2, 1000, 9000, 32, CANDIDATES - 1), tuning(3, 1000, 9000, 32, 40)};
+  const double room = 1.01 * wlmi_task_seconds(&list[1], NONE_AT_HAND);
+  assert_true(wlmi_task_seconds(&list[0], NONE_AT_HAND) > room);
+  assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, 0), 2); /* a begun case continues, whatever its time */
+  list[2].state = WLM_TASK_DONE;
+  assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), 1);
+  list[1].state = WLM_TASK_DONE;
   /* the case with the fewest missing candidates comes last */
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), 3);
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, 1e9), 0);
-  list[3].state = WLM_TUNING_CASE_DONE;
-  assert_int_equal(wlmi_tuning_cases_next(list, 4, NONE_AT_HAND, room), -1);
-  assert_int_equal(wlmi_tuning_cases_next(list, 0, NONE_AT_HAND, 1e9), -1);
+  assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), 3);
+  assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, 1e9), 0);
+  list[3].state = WLM_TASK_DONE;
+  assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), -1);
+  assert_int_equal(wlmi_tasks_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
 
 static void time_is_shared_by_distance(void **state) {
   (void)state;
-  wlmi_tuning_case list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
-                              tuning(0, 1000, 9000, 512, CANDIDATES)};
+  wlmi_task list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
+                       tuning(0, 1000, 9000, 512, CANDIDATES)};
   const wlmi_point known = list[0].point;
-  wlmi_tuning_cases_learn(list, 3, &known);
-  const double shares[3] = {wlmi_tuning_cases_share(list, 3, 0, 60), wlmi_tuning_cases_share(list, 3, 1, 60),
-                            wlmi_tuning_cases_share(list, 3, 2, 60)};
+  wlmi_tasks_learn(list, 3, &known);
+  const double shares[3] = {wlmi_tasks_share(list, 3, 0, 60), wlmi_tasks_share(list, 3, 1, 60),
+                            wlmi_tasks_share(list, 3, 2, 60)};
   assert_true(fabs(shares[0] + shares[1] + shares[2] - 60) < 1e-9);
   assert_true(shares[0] > 0 && shares[1] > 3 * shares[0] && shares[2] > 2 * shares[1]);
-  list[2].state = WLM_TUNING_CASE_DONE;
-  assert_true(fabs(wlmi_tuning_cases_share(list, 3, 0, 60) + wlmi_tuning_cases_share(list, 3, 1, 60) - 60) < 1e-9);
+  list[2].state = WLM_TASK_DONE;
+  assert_true(fabs(wlmi_tasks_share(list, 3, 0, 60) + wlmi_tasks_share(list, 3, 1, 60) - 60) < 1e-9);
 }
 
 /* ---- over the whole design ------------------------------------------------------------------------------ */
@@ -103,7 +103,7 @@ static const int64_t widths[WIDTHS] = {4, 16, 32, 64, 128, 256};
 
 typedef struct world {
   wlmi_design_matrix *matrices;
-  wlmi_tuning_case *list;
+  wlmi_task *list;
   int64_t matrix_count, count;
 } world;
 
@@ -118,7 +118,7 @@ static world make_world(uint64_t seed) {
     wlm_stats stats;
     if (!wlmi_design_fits(&w.matrices[matrix], n, &limits)) continue;
     wlmi_design_stats(&w.matrices[matrix], &stats);
-    wlmi_tuning_case_make(&device, &stats, matrix, n, CANDIDATES, CANDIDATES, &w.list[w.count++]);
+    wlmi_task_make(&device, &stats, matrix, n, CANDIDATES, CANDIDATES, &w.list[w.count++]);
   }
   return w;
 }
@@ -138,14 +138,12 @@ static double mean_distance(const world *w) {
 static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
   int64_t count = 0, at_hand = NONE_AT_HAND;
   for (;; count++) {
-    const int64_t i = !in_order          ? wlmi_tuning_cases_next(w->list, w->count, at_hand, budget)
-                      : count < w->count ? count
-                                         : -1;
-    if (i < 0 || wlmi_tuning_case_seconds(&w->list[i], at_hand) > budget) return count;
-    budget -= wlmi_tuning_case_seconds(&w->list[i], at_hand);
+    const int64_t i = !in_order ? wlmi_tasks_next(w->list, w->count, at_hand, budget) : count < w->count ? count : -1;
+    if (i < 0 || wlmi_task_seconds(&w->list[i], at_hand) > budget) return count;
+    budget -= wlmi_task_seconds(&w->list[i], at_hand);
     at_hand = w->list[i].matrix;
-    wlmi_tuning_case_update(&w->list[i], CANDIDATES, 0);
-    wlmi_tuning_cases_learn(w->list, w->count, &w->list[i].point);
+    wlmi_task_update(&w->list[i], CANDIDATES, 0);
+    wlmi_tasks_learn(w->list, w->count, &w->list[i].point);
     tuned[count] = i;
   }
 }
@@ -163,7 +161,7 @@ static void a_budget_covers_the_space(void **state) {
       assert_int_equal(spend(&same, budget, 0, again), count);
       assert_memory_equal(tuned, again, (size_t)count * sizeof *tuned);
       for (int64_t k = 0; k < count; k++) {
-        const wlmi_tuning_case *cell = &w.list[tuned[k]];
+        const wlmi_task *cell = &w.list[tuned[k]];
         decades[(int)lround(log10((double)w.matrices[cell->matrix].rows)) - 2]++;
         for (int i = 0; i < WIDTHS; i++) of_width[i] += widths[i] == cell->n;
       }

@@ -4,7 +4,7 @@
  * is close to the best one.
  *
  * Nothing here depends on measured times, so the same database gives the same order. */
-#include "tuner/tuning_case.h"
+#include "tuner/task.h"
 
 #include <math.h>
 
@@ -17,52 +17,52 @@ static const struct {
 /* The worth of a case at distance 0: its locality and its number of columns may still differ. */
 static const double least_worth = 0.25;
 
-void wlmi_tuning_case_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n,
-                           int64_t candidates, int64_t left, wlmi_tuning_case *tuning_case) {
+void wlmi_task_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t matrix, int64_t n, int64_t candidates,
+                    int64_t left, wlmi_task *task) {
   const double dense = (double)n * ((double)stats->rows + (double)stats->cols);
   const double candidate = candidate_takes[limits->target].seconds +
                            candidate_takes[limits->target].calls * wlmi_simple_seconds(limits, stats, n);
-  *tuning_case = (wlmi_tuning_case){.point = wlmi_point_of(stats, n),
-                                    .matrix = matrix,
-                                    .n = n,
-                                    .making = entry_seconds * (double)stats->nnz,
-                                    .measuring = element_seconds * dense + candidate * (double)candidates,
-                                    .distance = WLM_MODEL_FAR};
-  wlmi_tuning_case_update(tuning_case, candidates, left);
+  *task = (wlmi_task){.point = wlmi_point_of(stats, n),
+                      .matrix = matrix,
+                      .n = n,
+                      .making = entry_seconds * (double)stats->nnz,
+                      .measuring = element_seconds * dense + candidate * (double)candidates,
+                      .distance = WLM_MODEL_FAR};
+  wlmi_task_update(task, candidates, left);
 }
 
-void wlmi_tuning_case_update(wlmi_tuning_case *tuning_case, int64_t candidates, int64_t left) {
-  tuning_case->left = candidates ? (double)left / (double)candidates : 0;
-  tuning_case->state = !left                   ? WLM_TUNING_CASE_DONE
-                       : left == candidates    ? WLM_TUNING_CASE_OPEN
-                       : 2 * left > candidates ? WLM_TUNING_CASE_BEGUN
-                                               : WLM_TUNING_CASE_LEAST;
+void wlmi_task_update(wlmi_task *task, int64_t candidates, int64_t left) {
+  task->left = candidates ? (double)left / (double)candidates : 0;
+  task->state = !left                   ? WLM_TASK_DONE
+                : left == candidates    ? WLM_TASK_OPEN
+                : 2 * left > candidates ? WLM_TASK_BEGUN
+                                        : WLM_TASK_LEAST;
 }
 
-void wlmi_tuning_cases_learn(wlmi_tuning_case *list, int64_t count, const wlmi_point *point) {
+void wlmi_tasks_learn(wlmi_task *list, int64_t count, const wlmi_point *point) {
   for (int64_t i = 0; i < count; i++)
     list[i].distance = fmin(list[i].distance, wlmi_point_distance(&list[i].point, point));
 }
 
-double wlmi_tuning_case_seconds(const wlmi_tuning_case *p, int64_t at_hand) {
+double wlmi_task_seconds(const wlmi_task *p, int64_t at_hand) {
   return (p->matrix == at_hand ? 0 : p->making) + p->left * p->measuring;
 }
 
-static double worth(const wlmi_tuning_case *list, int64_t count, int64_t i) {
+static double worth(const wlmi_task *list, int64_t count, int64_t i) {
   double sum = least_worth;
   for (int64_t k = 0; k < count; k++)
     sum += fmax(0, list[k].distance - wlmi_point_distance(&list[i].point, &list[k].point));
   return sum;
 }
 
-int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int64_t at_hand, double seconds_left) {
+int64_t wlmi_tasks_next(const wlmi_task *list, int64_t count, int64_t at_hand, double seconds_left) {
   int64_t best = -1;
   double most = 0;
   for (int64_t i = 0; i < count; i++) {
-    const wlmi_tuning_case *p = &list[i];
-    const double seconds = wlmi_tuning_case_seconds(p, at_hand);
-    if (p->state == WLM_TUNING_CASE_DONE || (best >= 0 && p->state > list[best].state)) continue;
-    if (p->state != WLM_TUNING_CASE_BEGUN && seconds > seconds_left) continue;
+    const wlmi_task *p = &list[i];
+    const double seconds = wlmi_task_seconds(p, at_hand);
+    if (p->state == WLM_TASK_DONE || (best >= 0 && p->state > list[best].state)) continue;
+    if (p->state != WLM_TASK_BEGUN && seconds > seconds_left) continue;
     const double rate = worth(list, count, i) / seconds;
     if (best >= 0 && p->state == list[best].state && !(rate > most)) continue;
     best = i;
@@ -71,9 +71,9 @@ int64_t wlmi_tuning_cases_next(const wlmi_tuning_case *list, int64_t count, int6
   return best;
 }
 
-double wlmi_tuning_cases_share(const wlmi_tuning_case *list, int64_t count, int64_t i, double seconds_left) {
+double wlmi_tasks_share(const wlmi_task *list, int64_t count, int64_t i, double seconds_left) {
   double sum = 0;
   for (int64_t k = 0; k < count; k++)
-    if (list[k].state != WLM_TUNING_CASE_DONE || k == i) sum += least_worth + list[k].distance;
+    if (list[k].state != WLM_TASK_DONE || k == i) sum += least_worth + list[k].distance;
   return seconds_left * (least_worth + list[i].distance) / sum;
 }
