@@ -163,7 +163,7 @@ done:
 
 /* ---- entries that a reader collects ---- */
 
-enum { FIRST = 1 << 20 };
+enum { FIRST = 1 << 16 }; /* entries */
 
 static wlm_status grow(wlmi_entries *e, int64_t most) {
   int64_t capacity = e->capacity ? 2 * e->capacity : FIRST;
