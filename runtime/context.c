@@ -79,7 +79,7 @@ wlm_status wlm_context_create(const wlm_context_options *given, wlm_context **ou
   if (status != WLM_OK) return status;
   *out = NULL;
   if (given) status = wlmi_struct_read(&wlmi_struct_context_options, given, &options);
-  return status == WLM_OK ? create(NULL, &options, out) : status;
+  return status == WLM_OK ? wlmi_finish(create(NULL, &options, out)) : status;
 }
 
 wlm_status wlmi_context_create_on(wlmi_device *device, const wlm_context_options *options, wlm_context **out) {
@@ -143,7 +143,7 @@ wlm_status wlm_context_refresh(wlm_context *context) {
   fresh = NULL;
 done:
   wlmi_snapshot_release(fresh);
-  return status;
+  return wlmi_finish(status);
 }
 
 wlmi_device *wlmi_context_device(const wlm_context *context) { return context->device; }

@@ -58,7 +58,7 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   WLM_CHECK(check(&coo));
   if (context->device->info.limits.target == WLM_TARGET_HOST) {
     wlmi_coo_to_csr(&coo);
-    return WLM_OK;
+    return wlmi_finish(WLM_OK);
   }
   types.rowptr_type = coo.rowptr_type;
   types.colind_type = coo.index_type;
@@ -68,5 +68,5 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
     status = help.kernels ? wlmi_coo_enqueue(context->device, help.kernels, &coo, help.scratch.memory)
                           : convert_by_way_of_host(context->device, &coo);
   wlmi_help_end(context, coo.stream, &help);
-  return status;
+  return wlmi_finish(status);
 }

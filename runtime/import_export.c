@@ -24,7 +24,7 @@ wlm_status wlm_export_string(wlm_context *context, char **text) {
   if (status == WLM_OK) status = wlmi_text_take(&out, text);
   wlmi_text_release(&out);
   wlmi_store_close(store);
-  return status;
+  return wlmi_finish(status);
 }
 
 wlm_status wlm_export_path(wlm_context *context, const char *path) {
@@ -33,7 +33,7 @@ wlm_status wlm_export_path(wlm_context *context, const char *path) {
   if (status == WLM_OK) status = open_user(context, &store);
   if (status == WLM_OK) status = wlmi_store_export_path(store, path);
   wlmi_store_close(store);
-  return status;
+  return wlmi_finish(status);
 }
 
 /* Imports the file, or the text if path is NULL. */

@@ -98,7 +98,7 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   *out = matrix;
 done:
   if (status != WLM_OK) wlmi_free(matrix);
-  return status;
+  return wlmi_finish(status);
 }
 
 void wlm_matrix_destroy(wlm_matrix *matrix) {

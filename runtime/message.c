@@ -42,7 +42,7 @@ wlm_status wlm_message_describe(const wlm_problem *given, wlm_message_table *tab
   fill(&message, problem.transpose != 0, &full);
   wlmi_message_release(&message);
   full.size = table->size;
-  return wlmi_struct_write(&wlmi_struct_message_table, &full, table);
+  return wlmi_finish(wlmi_struct_write(&wlmi_struct_message_table, &full, table));
 }
 
 wlm_status wlm_message_gradient(const wlm_problem *given, const char *by, wlm_problem *gradient, char **text) {
@@ -74,5 +74,5 @@ done:
     wlm_string_free(*text);
     *text = NULL;
   }
-  return status;
+  return wlmi_finish(status);
 }

@@ -104,7 +104,7 @@ static wlm_status create_for(const char *call, wlm_context *context, const wlm_m
   WLM_CHECK(wlmi_matrix_of(matrix, context, call));
   WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem));
   if (name) WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &variant));
-  return create(context, matrix, problem, name ? &variant : NULL, plan);
+  return wlmi_finish(create(context, matrix, problem, name ? &variant : NULL, plan));
 }
 
 wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -139,7 +139,7 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   WLM_CHECK(wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, &bound));
   if (plan->shape.want_argmax) WLM_CHECK(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
-  return WLM_OK;
+  return wlmi_finish(WLM_OK);
 }
 
 void wlm_plan_destroy(wlm_plan *plan) {

@@ -147,6 +147,6 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_execute_args, args, &call));
   WLM_CHECK(wlmi_matrix_check(&matrix));
   if (problem.policy.expected_calls > 1) problem.policy.expected_calls = 1; /* an invalid value is refused later */
-  return problem.transpose ? run_transposed(context, &problem, &matrix, &call)
-                           : run(context, &problem, &matrix, WLM_CELL_ONE_CALL, &call);
+  return wlmi_finish(problem.transpose ? run_transposed(context, &problem, &matrix, &call)
+                                       : run(context, &problem, &matrix, WLM_CELL_ONE_CALL, &call));
 }

@@ -37,8 +37,12 @@ static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
 }
 
 static wlm_status take(const struct wlm_row_stats *r, const wlm_csr *csr, double mean, wlm_stats *stats) {
-  const wlmi_rowptr_ends ends = {
-      .first = r->first, .last = r->last, .bad_row = r->bad_row, .from = r->from, .to = r->to};
+  const wlmi_rowptr_ends ends = {.type = csr->rowptr_type,
+                                 .first = r->first,
+                                 .last = r->last,
+                                 .bad_row = r->bad_row,
+                                 .from = r->from,
+                                 .to = r->to};
   WLM_CHECK(wlmi_rowptr_check(&ends, csr->rows, csr->nnz));
   *stats = (wlm_stats)WLM_STATS_INIT;
   stats->rows = csr->rows;

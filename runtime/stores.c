@@ -108,7 +108,7 @@ wlm_status wlm_context_info(const wlm_context *context, char **json) {
                             wlmi_json_of_text(context->database), "system_database",
                             wlmi_json_of_text(context->system_database), "layers", layers);
   wlmi_json_dump(value, 0, &text);
-  return wlmi_text_take(&text, json);
+  return wlmi_finish(wlmi_text_take(&text, json));
 }
 
 /* ---- from databases to a snapshot ---------------------------------------------------------------------- */

@@ -55,5 +55,5 @@ wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *
   WLM_CHECK(wlmi_need("wlm_matrix_validate", "matrix", matrix));
   WLM_CHECK(find_fault(matrix->context, &matrix->csr, stream, &fault));
   if (row) *row = fault.row;
-  return wlmi_row_fault_status(&fault, &matrix->csr);
+  return wlmi_finish(wlmi_row_fault_status(&fault, &matrix->csr));
 }

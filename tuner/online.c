@@ -188,8 +188,8 @@ static wlm_status close_mode(wlmi_online_mode *m) {
   if (m->is_tuning) read_times(m);
   stop_tuning(m);
   m->is_closed = 1;
-  const wlm_status noted = wlmi_context_write_recorded(m->context);
   const wlm_status kept = keep(m);
+  const wlm_status noted = wlmi_context_write_recorded(m->context);
   return kept == WLM_OK ? noted : kept;
 }
 
@@ -238,7 +238,7 @@ wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix
   plan = NULL;
 done:
   wlm_plan_destroy(plan);
-  return status;
+  return wlmi_finish(status);
 }
 
 static wlm_status find_mode(const char *call, const wlm_plan *plan, wlmi_online_mode **mode) {
@@ -264,12 +264,12 @@ wlm_status wlm_plan_online_state(const wlm_plan *plan, wlm_online_state *state) 
   known.first_seconds = o->first_seconds;
   known.seconds = wlmi_online_summarise(&o->contenders[o->incumbent]).median;
   known.lost_seconds = o->lost;
-  return wlmi_struct_write(&wlmi_struct_online_state, &known, state);
+  return wlmi_finish(wlmi_struct_write(&wlmi_struct_online_state, &known, state));
 }
 
 wlm_status wlm_plan_online_close(wlm_plan *plan) {
   wlmi_online_mode *m = NULL;
   WLM_CHECK(wlmi_need("wlm_plan_online_close", "plan", plan));
   WLM_CHECK(find_mode("wlm_plan_online_close", plan, &m));
-  return close_mode(m);
+  return wlmi_finish(close_mode(m));
 }

@@ -339,5 +339,5 @@ wlm_status wlm_train(wlm_context *context) {
   wlm_status status = wlmi_learn(context, &models);
   wlmi_threads_end(threads);
   wlmi_models_release(&models);
-  return status;
+  return wlmi_finish(status);
 }

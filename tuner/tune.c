@@ -291,5 +291,5 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   wlmi_threads_end(threads);
 done:
   wlmi_tuner_destroy(tuner);
-  return summary.measured || summary.finalists ? afterwards(status, refresh, context) : status;
+  return wlmi_finish(summary.measured || summary.finalists ? afterwards(status, refresh, context) : status);
 }

@@ -32,6 +32,11 @@ const char *wlm_error_detail(void) { return detail; }
 
 void wlmi_clear_error(void) { detail[0] = 0; }
 
+wlm_status wlmi_finish(wlm_status status) {
+  if (status == WLM_OK) wlmi_clear_error();
+  return status;
+}
+
 static void print(int keep_lines, const char *format, va_list args, char *out, size_t size) {
   char text[sizeof detail];
   *text = 0;

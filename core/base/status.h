@@ -13,6 +13,9 @@ wlm_status wlmi_fail(wlm_status status, const char *format, ...) __attribute__((
 /* Puts "text: " before the detail text that is there and returns `status`. */
 wlm_status wlmi_fail_in(wlm_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void wlmi_clear_error(void);
+/* What a function of the interface returns at its end: after WLM_OK there is no detail text, also if something failed
+ * meanwhile for which there was another way. */
+wlm_status wlmi_finish(wlm_status status);
 
 /* Runs an expression of type wlm_status and leaves the function by `goto done` if it failed,
  * with the status in the local variable `status`: cleanup stays in one place. */

@@ -9,6 +9,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/memory.h"
+#include "core/csr/validate.h"
 #include "core/problem/element.h"
 
 enum { CHUNK = 1024, CLASS_BITS = 11 };
@@ -51,18 +52,19 @@ static void count_row(wlm_stats *s, length_class *classes, int64_t length, doubl
 
 wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *e, int64_t rows, int64_t nnz) {
   if (e->first)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at 0", (long long)e->first);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at 0%s", (long long)e->first,
+                     wlmi_offset_hint(e->type, e->first));
   if (e->bad_row >= 0)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld", (long long)e->from,
-                     (long long)e->to, (long long)e->bad_row);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld%s", (long long)e->from,
+                     (long long)e->to, (long long)e->bad_row, wlmi_offset_hint(e->type, e->to ? e->from : 0));
   if (e->last != nnz)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr ends at %lld after row %lld, must end at nnz = %lld",
-                     (long long)e->last, (long long)rows - 1, (long long)nnz);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr ends at %lld after row %lld, must end at nnz = %lld%s",
+                     (long long)e->last, (long long)rows - 1, (long long)nnz, wlmi_offset_hint(e->type, e->last));
   return WLM_OK;
 }
 
 static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, length_class *classes, double *squares) {
-  wlmi_rowptr_ends ends = {.first = wlmi_index_get(type, rowptr, 0), .bad_row = -1};
+  wlmi_rowptr_ends ends = {.type = type, .first = wlmi_index_get(type, rowptr, 0), .bad_row = -1};
   ends.last = ends.first;
   for (int64_t row = 0; !ends.first && ends.bad_row < 0 && row < s->rows; row++) {
     ends.from = ends.last;

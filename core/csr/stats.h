@@ -18,6 +18,7 @@ int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k);
 /* Facts about a rowptr that show whether it is valid: its first and last offset, and the first row that ends before it
  * begins. */
 typedef struct wlmi_rowptr_ends {
+  wlm_index type;
   int64_t first, last;
   int64_t bad_row;  /* -1 = none */
   int64_t from, to; /* of the bad row */

@@ -2,6 +2,11 @@
 
 #include "core/problem/element.h"
 
+const char *wlmi_offset_hint(wlm_index type, int64_t offset) {
+  if (type == WLM_I32) return offset ? "" : "; if its offsets have 64 bits, set wlm_csr.rowptr_type to WLM_I64";
+  return offset > UINT32_MAX ? "; if its offsets have 32 bits, set wlm_csr.rowptr_type to WLM_I32" : "";
+}
+
 static int offsets_are_wrong(const wlm_csr *csr, int64_t row, int64_t from, int64_t to) {
   return to < from || to > csr->nnz || (row == 0 && from != 0) || (row == csr->rows - 1 && to != csr->nnz);
 }
@@ -31,10 +36,11 @@ wlm_status wlmi_row_fault_status(const struct wlm_row_fault *fault, const wlm_cs
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: colind[%lld] is %lld, must be 0 to %lld (0-based)",
                      fault->row, fault->position, fault->column, (long long)csr->cols - 1);
   if (fault->row == 0 && fault->from)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row 0: rowptr starts at %lld, must start at 0", fault->from);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row 0: rowptr starts at %lld, must start at 0%s", fault->from,
+                     wlmi_offset_hint(csr->rowptr_type, fault->from));
   if (fault->to < fault->from)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: rowptr falls from %lld to %lld", fault->row, fault->from,
-                     fault->to);
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: rowptr falls from %lld to %lld%s", fault->row, fault->from,
+                     fault->to, wlmi_offset_hint(csr->rowptr_type, fault->to ? fault->from : 0));
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld: ends at %lld, %s nnz = %lld", fault->row, fault->to,
                    fault->to > csr->nnz ? "which is beyond" : "but the last row must end at", (long long)csr->nnz);
 }

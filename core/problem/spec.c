@@ -99,6 +99,8 @@ static wlm_status check_problem_enums(const wlm_problem *p) {
 static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   WLM_CHECK(check_problem_enums(p));
   WLM_CHECK(wlmi_check_types(csr));
+  if (p->n == -1)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is not given; set it to the columns of B and C");
   if (!wlmi_is_size(p->n))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be 0 to " WLM_MOST_SIZE_TEXT,
                      (long long)p->n);

@@ -70,7 +70,7 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   memset(to, 0, size);
   memcpy(to, type->defaults, size < type->size ? size : type->size);
   memcpy(to, &size, sizeof size);
-  return WLM_OK;
+  return wlmi_finish(WLM_OK);
 }
 
 /* The record of a struct of the interface, and its initialiser. first_size is the size of SOVERSION 0.2's first

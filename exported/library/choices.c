@@ -47,5 +47,5 @@ wlm_status wlm_context_info(const wlm_context *context, char **json) {
   wlmi_json_string(&text, "database", "");
   wlmi_json_string(&text, "system_database", "");
   wlmi_json_close(&text, '}');
-  return wlmi_text_take(&text, json);
+  return wlmi_finish(wlmi_text_take(&text, json));
 }

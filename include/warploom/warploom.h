@@ -103,8 +103,8 @@ typedef enum wlm_status {
 
 WLM_API const char *wlm_status_name(wlm_status status);    /* "WLM_ERR_IO"; static */
 WLM_API const char *wlm_status_message(wlm_status status); /* "input or output failed"; static */
-/* Detail of this thread's last failed call, "" if none; valid until the thread's next warploom call. Control characters
- * of names in it are shown as escapes. It is one line, except for a compiler's output (WLM_ERR_COMPILE). */
+/* Detail of this thread's last call, "" if that returned WLM_OK; valid until the thread's next warploom call. Control
+ * characters of names in it are shown as escapes. It is one line, except for a compiler's output (WLM_ERR_COMPILE). */
 WLM_API const char *wlm_error_detail(void);
 
 /* ---- context: a device, its measurements, compilers and the kernel cache ----------------------- */
@@ -274,7 +274,7 @@ typedef enum wlm_reduce { WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD, WLM_CUS
 
 typedef struct wlm_problem {
   size_t size;
-  int64_t n; /* columns of B and C, 0 to 2^59 - 1 */
+  int64_t n; /* columns of B and C, 0 to 2^59 - 1; WLM_PROBLEM_INIT sets -1, which is refused as not given */
   wlm_operation operation;
   wlm_message message;
   wlm_reduce reduce;
@@ -293,10 +293,10 @@ typedef struct wlm_problem {
   wlm_score score; /* of WLM_ATTENTION */
   int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random */
 } wlm_problem;
-#define WLM_PROBLEM_INIT                                                                                            \
-  {                                                                                                                 \
-    sizeof(wlm_problem), 0, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0                                               \
+#define WLM_PROBLEM_INIT                                                                                             \
+  {                                                                                                                  \
+    sizeof(wlm_problem), -1, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0                                                \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -312,8 +312,9 @@ typedef struct wlm_problem {
  *   WLM_ATTENTION_ROWS              reads b, x, *attention [values]        writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
- * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. The
- * shapes below are those without transpose; with it, rows and cols change places. */
+ * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. What a
+ * call writes must not overlap anything else, which is checked: neither other arrays nor those of A, though lines of C
+ * may lie between those of B. The shapes below are those without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */

@@ -3,7 +3,7 @@
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
-#include "runtime/dispatch/plan.h"
+#include "runtime/dispatch/overlap.h"
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
   const wlmi_target target = plan->device->info.limits.target;
@@ -45,9 +45,12 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
   const wlmi_call structs = {{[WLM_IN_ARGS] = call}};
   wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
   if (status == WLM_OK) status = wlmi_take_arrays(function, &plan->backward_arrays, &plan->bound, &structs, &args);
-  if (status != WLM_OK) return status;
   args.rowptr = plan->a_rowptr;
   args.colind = plan->a_colind;
+  const int64_t a_rows = plan->shape.is_transposed ? args.cols : args.rows;
+  if (status == WLM_OK)
+    status = wlmi_check_overlap(function, &plan->shape, &plan->backward_arrays, 0, a_rows + 1, &args);
+  if (status != WLM_OK) return status;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
     if (status != WLM_OK) return status;

@@ -91,6 +91,8 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
   WLM_CHECK(wlmi_check_factors(call));
   if (call->values && !shape->has_values)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is given, but the matrix has none");
+  if (call->bias && !shape->has_bias)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.bias is given, but wlm_problem.epilogue.bias is 0");
   if (call->values) args->values = call->values;
   if (shape->has_values && !args->values && args->nnz)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.values is NULL, and so is wlm_csr.values");

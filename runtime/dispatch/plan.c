@@ -8,6 +8,7 @@
 #include "core/problem/element.h"
 #include "core/problem/structs.h"
 #include "runtime/dispatch/explain.h"
+#include "runtime/dispatch/overlap.h"
 
 /* The generator computes the blocks that the device holds from the registers that a kernel may use. If the compiler
  * used fewer, more blocks fit. */
@@ -37,9 +38,11 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .argmax_type = p->argmax_type,
       .value_type = spec->value_type,
       .has_values = spec->has_values,
+      .has_bias = p->epilogue.bias,
       .has_dropout = p->dropout,
       .is_attention = wlmi_is_attention(p),
       .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
+      .is_transposed = p->transpose && !program->walks_a,
       .walks_a = program->walks_a,
       .pass_count = program->pass_count,
       .workspace = program->workspace,
@@ -140,7 +143,7 @@ wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   else
     wlmi_explain_text(&text, shown);
   wlmi_c_locale_leave(locale);
-  return status == WLM_OK ? wlmi_text_take(&text, out) : status;
+  return status == WLM_OK ? wlmi_finish(wlmi_text_take(&text, out)) : status;
 }
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }
@@ -165,7 +168,7 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   wlm_status status = wlmi_need("wlm_plan_prepare", "plan", plan);
-  if (status != WLM_OK || !plan->bound.prepared_size) return status;
+  if (status != WLM_OK || !plan->bound.prepared_size) return wlmi_finish(status);
   const wlmi_pointer given = {"prepared", prepared, WLM_WORK_ALIGNMENT, 1};
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
@@ -173,7 +176,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   if (!plan->bound.empty)
     status = wlmi_launch_all(&plan->shape, &plan->bound, WLM_WHEN_PREPARE, &plan->bound.args, stream);
   plan->is_prepared = status == WLM_OK;
-  return status;
+  return wlmi_finish(status);
 }
 
 /* The arguments of any kernel. */
@@ -272,6 +275,7 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else
     WLM_CHECK(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_workspace(function, bound, call, &kernel.args));
+  WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, bound->workspace_size, bound->args.rows + 1, &kernel));
   return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
 }
 
@@ -318,7 +322,7 @@ wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args *args) 
   const void *seen;
   if (!plan) return wlmi_need(execute_name, "plan", plan);
   const wlm_status status = wlmi_struct_see(&wlmi_struct_execute_args, args, &copy, &seen);
-  return status == WLM_OK ? execute(plan, seen) : status;
+  return status == WLM_OK ? wlmi_finish(execute(plan, seen)) : status;
 }
 
 wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {

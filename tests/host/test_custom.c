@@ -203,7 +203,7 @@ static void epilogue_by_hand(void **state) {
     problem.n = 2;
     call.alpha = cases[i].alpha;
     call.beta = cases[i].beta;
-    call.bias = bias; /* read only if the problem has a bias */
+    call.bias = cases[i].has_bias ? bias : NULL;
     problem.epilogue.bias = cases[i].has_bias;
     problem.epilogue.activation = cases[i].activation;
     assert_status(WLM_OK, test_spmm_call(context, &csr, &problem, &call, small_b, c));

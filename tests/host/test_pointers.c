@@ -181,6 +181,145 @@ static void messages_that_do_not_read_b(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
+/* Runs a product, planned or in one call, whose arrays are at these elements of `memory`; the distance of lines is ld.
+ */
+static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ld, int transpose) {
+  static _Alignas(16) char workspace[1 << 16];
+  const wlm_csr csr = small();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_matrix *matrix;
+  problem.n = N;
+  problem.transpose = transpose;
+  problem.policy.expected_calls = 100;
+  args.b = memory + at_b;
+  args.c = memory + at_c;
+  args.ldb = args.ldc = ld;
+  args.workspace = workspace;
+  args.workspace_size = sizeof workspace;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_plan *plan = plan_of(matrix, &problem);
+  const wlm_status status = wlm_plan_execute(plan, &args);
+  assert_int_equal(wlm_spmm(bare_host, &csr, &problem, &args), status);
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  return status;
+}
+
+/* C may lie right beside B, also between its lines. */
+static void results_that_overlap(void **state) {
+  (void)state;
+  enum { FIRST = COLS * N, LD = 2 * N + 5 };
+  static float memory[4 * COLS * LD];
+  const struct {
+    int at_b, at_c, ld, transpose, fine;
+  } cases[] = {
+      {FIRST, FIRST, 0, 0, 0},
+      {FIRST, FIRST + COLS * N - 1, 0, 0, 0},
+      {FIRST, FIRST + COLS * N, 0, 0, 1},
+      {FIRST, FIRST - ROWS * N, 0, 0, 1},
+      {FIRST, FIRST - ROWS * N + 1, 0, 0, 0},
+      {FIRST, FIRST + ROWS * N - 1, 0, 1, 0}, /* B is rows x n and C cols x n */
+      {FIRST, FIRST + ROWS * N, 0, 1, 1},
+      {FIRST, FIRST - COLS * N, 0, 1, 1},
+      {FIRST, FIRST - COLS * N + 1, 0, 1, 0},
+      {0, N, LD, 0, 1},
+      {0, N + 5, LD, 0, 1},
+      {0, N + 6, LD, 0, 0},
+      {0, N - 1, LD, 0, 0},
+      {N, 0, LD, 0, 1},
+      {N, LD, LD, 0, 1},
+      {N, LD + 1, LD, 0, 0},
+      {LD + N, 0, LD, 0, 1},
+      {LD + N, 1, LD, 0, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlm_status status = product_in(memory, cases[i].at_b, cases[i].at_c, cases[i].ld, cases[i].transpose);
+    if (status != (cases[i].fine ? WLM_OK : WLM_ERR_INVALID_ARGUMENT)) fail_msg("case %zu: %s", i, wlm_error_detail());
+    if (!cases[i].fine) assert_contains(wlm_error_detail(), "wlm_spmm: c and b share memory");
+  }
+}
+
+/* Every other array of a call, of the matrix, and the workspace. */
+static void results_that_overlap_others(void **state) {
+  (void)state;
+  static struct {
+    int32_t rowptr[ROWS + 1], colind[NNZ];
+    float values[NNZ], x[ROWS * N], b[COLS * N], c[ROWS * N], bias[N], dvalues[NNZ], db[COLS * N];
+    int32_t argmax[ROWS * N];
+    _Alignas(16) char workspace[1 << 16];
+  } m;
+  wlm_csr csr = small();
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_matrix *matrix;
+  memcpy(m.rowptr, rowptr, sizeof rowptr);
+  memcpy(m.colind, colind, sizeof colind);
+  csr.rowptr = m.rowptr, csr.colind = m.colind, csr.values = m.values;
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  problem.n = N;
+  problem.reduce = WLM_MAX;
+  problem.want_argmax = problem.epilogue.bias = 1;
+  args.b = m.b, args.c = m.c, args.bias = m.bias, args.argmax = m.argmax;
+  args.workspace = m.workspace, args.workspace_size = sizeof m.workspace;
+#define SHARES(field, with, says)                        \
+  do {                                                   \
+    wlm_execute_args bad = args;                         \
+    bad.field = (void *)(with);                          \
+    assert_refused(wlm_plan_execute(plan, &bad), says);  \
+    assert_contains(wlm_error_detail(), "share memory"); \
+  } while (0)
+  wlm_plan *plan = plan_of(matrix, &problem);
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  SHARES(c, m.rowptr, "c and rowptr");
+  SHARES(c, m.colind + NNZ - 1, "c and colind");
+  SHARES(c, m.values + NNZ - 1, "c and values");
+  SHARES(c, m.bias + N - 1, "c and bias");
+  SHARES(argmax, m.c + 3, "c and argmax");
+  SHARES(argmax, m.b + 3, "argmax and b");
+  SHARES(values, m.c + 3, "c and values");
+  args.x = m.x, args.argmax_db = m.db, args.argmax_dvalues = m.dvalues;
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  SHARES(argmax_db, m.b + 1, "argmax_db and b");
+  SHARES(argmax_db, m.colind + NNZ - 1, "argmax_db and colind");
+  SHARES(argmax_dvalues, m.argmax, "argmax_dvalues and argmax");
+  SHARES(argmax_dvalues, m.db, "argmax_db and argmax_dvalues");
+  wlm_plan_destroy(plan);
+  problem.reduce = WLM_SUM;
+  problem.want_argmax = problem.epilogue.bias = 0;
+  args.bias = args.argmax = NULL;
+  assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, "host_nnz/nonzeros=1024,tile=32", &plan));
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  SHARES(workspace, (uintptr_t)m.c / 16 * 16, "c and workspace");
+  wlm_plan_destroy(plan);
+  problem.operation = WLM_SDDMM;
+  plan = plan_of(matrix, &problem);
+  args.dvalues = m.dvalues;
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  SHARES(dvalues, m.values, "dvalues and values");
+  SHARES(dvalues, m.x, "dvalues and x");
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
+/* What a call gives, and the problem does not have. */
+static void forgotten_fields_of_the_problem(void **state) {
+  (void)state;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  const wlm_csr csr = small();
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  assert_refused(wlm_plan_create(bare_host, matrix, &problem, &plan), "wlm_problem.n is not given");
+  problem.n = N;
+  plan = plan_of(matrix, &problem);
+  call.bias = b;
+  assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_problem.epilogue.bias is 0");
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+}
+
 /* Other invalid fields of a call. */
 static void fields_of_a_call(void **state) {
   (void)state;
@@ -287,9 +426,15 @@ static void values_only_with_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(matrix_pointers),        cmocka_unit_test(product_pointers),
-      cmocka_unit_test(sddmm_pointers),         cmocka_unit_test(messages_that_do_not_read_b),
-      cmocka_unit_test(fields_of_a_call),       cmocka_unit_test(values_of_a_call),
+      cmocka_unit_test(matrix_pointers),
+      cmocka_unit_test(product_pointers),
+      cmocka_unit_test(sddmm_pointers),
+      cmocka_unit_test(messages_that_do_not_read_b),
+      cmocka_unit_test(results_that_overlap),
+      cmocka_unit_test(results_that_overlap_others),
+      cmocka_unit_test(forgotten_fields_of_the_problem),
+      cmocka_unit_test(fields_of_a_call),
+      cmocka_unit_test(values_of_a_call),
       cmocka_unit_test(values_only_with_calls),
   };
   return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);

@@ -12,7 +12,7 @@
 
 #include "support/asserts.h"
 #include "support/calls.h"
-#include "warploom/warploom.h"
+#include "warploom/warploom_message.h"
 
 /* 4 x 5; row 1 is empty; no edge uses B's row 4. */
 static const int32_t rowptr32[] = {0, 2, 2, 5, 6};
@@ -454,6 +454,61 @@ static void compiles_with_sigchld_ignored(void **state) {
   signal(SIGCHLD, before);
 }
 
+/* Of a failure of before, and of those of parts for which there is another way, such as a kernel that is in no archive
+ * and a user database that cannot be read. */
+static void no_detail_after_success(void **state) {
+  (void)state;
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
+  wlm_problem problem = problem_n(N), message = problem_n(N), gradient = problem_n(N);
+  const wlm_csr csr = small_csr(WLM_I32);
+  static _Alignas(16) char workspace[4096];
+  float b[COLS * N], c[COLS * N];
+  wlm_context *context;
+  wlm_matrix *matrix;
+  wlm_plan *plan;
+  char *text;
+  fill_b(b);
+  args.b = b, args.c = c;
+  args.workspace = workspace, args.workspace_size = sizeof workspace;
+  options.device = "host";
+  options.database = "/dev/null/tuned.db";
+  options.system_database = options.kernel_cache = "";
+  message.operation = WLM_MESSAGE, message.reduce = WLM_CUSTOM, message.custom = "sum=x*b";
+#define FINE(call)                                                              \
+  do {                                                                          \
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_context_info(NULL, &text));     \
+    assert_string_not_equal(wlm_error_detail(), "");                            \
+    assert_status(WLM_OK, call);                                                \
+    if (*wlm_error_detail()) fail_msg("%s: \"%s\"", #call, wlm_error_detail()); \
+  } while (0)
+  FINE(wlm_context_create(&options, &context));
+  FINE(wlm_context_info(context, &text));
+  wlm_string_free(text);
+  FINE(wlm_spmm(context, &csr, &problem, &args));
+  FINE(wlm_matrix_create(context, &csr, NULL, &matrix));
+  FINE(wlm_matrix_validate(matrix, NULL, NULL));
+  FINE(wlm_plan_create(context, matrix, &problem, &plan));
+  FINE(wlm_plan_explain(plan, 1, &text));
+  wlm_string_free(text);
+  FINE(wlm_plan_prepare(plan, NULL, NULL));
+  FINE(wlm_plan_execute(plan, &args));
+  FINE(wlm_plan_rebind(plan, &csr));
+  FINE(wlm_message_describe(&message, &table));
+  FINE(wlm_message_gradient(&message, "b", &gradient, &text));
+  wlm_string_free(text);
+  FINE(wlm_problem_init(&problem, sizeof problem));
+  wlm_plan_destroy(plan);
+  problem.n = N;
+  problem.transpose = 1;
+  FINE(wlm_spmm(context, &csr, &problem, &args));
+  FINE(wlm_plan_create(context, matrix, &problem, &plan));
+  wlm_plan_destroy(plan);
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
 static void device_names(void **state) {
   (void)state;
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -483,6 +538,7 @@ int main(void) {
       cmocka_unit_test(one_plan_many_threads),
       cmocka_unit_test(works_without_database_and_compiler),
       cmocka_unit_test(compiles_with_sigchld_ignored),
+      cmocka_unit_test(no_detail_after_success),
       cmocka_unit_test(device_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,8 +82,9 @@ static void in_a_context(void (*body)(void)) {
   in_a_process(with_context);
 }
 
-/* A valid address for all arrays: the fake driver runs no kernel and reads nothing. */
+/* Addresses of arrays, far enough apart for all of them: the fake driver runs no kernel and reads nothing. */
 static char array[64] __attribute__((aligned(16)));
+static void *far(int which) { return (void *)((uintptr_t)which << 40); }
 
 static wlm_csr csr_of(int64_t rows, int64_t cols, int64_t nnz) {
   wlm_csr csr = WLM_CSR_INIT;
@@ -105,7 +106,9 @@ static wlm_plan *plan_of(const wlm_csr *csr, const wlm_problem *problem, wlm_mat
 
 static wlm_execute_args call_on(void *stream) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = args.c = args.argmax = array;
+  args.b = far(1);
+  args.c = far(2);
+  args.argmax = far(3);
   args.stream = stream;
   return args;
 }
@@ -220,7 +223,8 @@ static void a_refused_rebind_changes_nothing(void) {
   hot_plan hot = make_hot(1);
   wlm_csr wide = csr_of(60, (int64_t)1 << 31, 100);
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
-  gradient.x = gradient.argmax_db = array;
+  gradient.x = far(4);
+  gradient.argmax_db = far(5);
   CHECK(wlm_plan_rebind(hot.plan, &hot.small) == WLM_OK);
   CHECK(wlm_plan_execute(hot.plan, &gradient) == WLM_OK);
   const fake_cuda before = *fake;
@@ -244,7 +248,8 @@ static void a_refused_gradient_changes_nothing(void) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix;
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
-  gradient.x = gradient.argmax_db = array;
+  gradient.x = far(4);
+  gradient.argmax_db = far(5);
   small.colind_type = wide.colind_type = WLM_I64;
   problem.n = 64;
   problem.want_argmax = 1;

@@ -11,6 +11,7 @@
 #include "core/base/hash.h"
 #include "core/base/random.h"
 #include "core/csr/stats.h"
+#include "core/csr/validate.h"
 #include "core/problem/bucket.h"
 #include "support/asserts.h"
 
@@ -71,6 +72,28 @@ static void top_share_without_sorting(void **state) {
     double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
     assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
     assert_int_equal(s.longest, length[0]);
+  }
+}
+
+/* Offsets of the type that was not given. */
+static void another_type_is_suggested(void **state) {
+  (void)state;
+  static const int64_t wide[][5] = {{0, 2, 3, 4, 4}, {0, 4}};
+  static const int32_t narrow[][8] = {{0, 2, 3, 4, 4}, {0, 0, 4, 4, 4, 4, 4}};
+  static const int32_t colind[8] = {0};
+  wlm_stats s;
+  for (int i = 0; i < 2; i++) {
+    wlm_csr csr = {.rowptr = wide[i], .rowptr_type = WLM_I32, .colind = colind, .rows = i ? 1 : 4, .cols = 3, .nnz = 4};
+    struct wlm_row_fault fault;
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(wide[i], WLM_I32, csr.rows, 3, 4, colind, WLM_I32, &s));
+    assert_contains(wlm_error_detail(), "if its offsets have 64 bits, set wlm_csr.rowptr_type to WLM_I64");
+    wlmi_csr_validate(&csr, &fault);
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_row_fault_status(&fault, &csr));
+    if (!i) assert_contains(wlm_error_detail(), "WLM_I64");
+  }
+  for (int i = 0; i < 2; i++) {
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(narrow[i], WLM_I64, 3, 3, 4, colind, WLM_I32, &s));
+    assert_contains(wlm_error_detail(), "if its offsets have 32 bits, set wlm_csr.rowptr_type to WLM_I32");
   }
 }
 
@@ -235,6 +258,7 @@ int main(void) {
       cmocka_unit_test(empty_matrices),
       cmocka_unit_test(top_share_without_sorting),
       cmocka_unit_test(a_small_matrix_takes_little_memory),
+      cmocka_unit_test(another_type_is_suggested),
       cmocka_unit_test(bad_rowptr_is_named),
       cmocka_unit_test(sample_positions),
       cmocka_unit_test(fingerprint_sees_shape_rowptr_and_sampled_columns),

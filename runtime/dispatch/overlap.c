@@ -1,0 +1,79 @@
+#include "runtime/dispatch/overlap.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/problem/element.h"
+
+/* Memory from `begin` to before `end`. */
+typedef struct range {
+  uintptr_t begin, end;
+} range;
+
+static range range_of(const void *address, int64_t bytes) {
+  return (range){(uintptr_t)address, (uintptr_t)address + (address ? (uintptr_t)bytes : 0)};
+}
+
+static int meet(range a, range b) { return a.begin < b.end && b.begin < a.end; }
+
+/* Bytes between the beginnings of its lines. */
+static int64_t line_of(const wlmi_array *array, const void *kernel) {
+  long long ld = array->columns;
+  if (array->ld_name) memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
+  return ld * (int64_t)array->size;
+}
+
+static range range_of_array(const wlmi_array *array, const int64_t lines[], const void *kernel) {
+  const void *address;
+  memcpy(&address, (const char *)kernel + array->to, sizeof address);
+  const int64_t count = lines[array->place], used = array->columns * (int64_t)array->size;
+  return range_of(address, count ? (count - 1) * line_of(array, kernel) + used : 0);
+}
+
+/* Whether the lines of two arrays whose ranges meet lie between each other, such as those of some columns of one array
+ * and of others. */
+static int are_apart(const wlmi_array *a, range of_a, const wlmi_array *b, range of_b, const void *kernel) {
+  const int64_t line = line_of(a, kernel);
+  if (line != line_of(b, kernel)) return 0;
+  const int a_is_first = of_a.begin <= of_b.begin;
+  const int64_t between = (int64_t)(a_is_first ? of_b.begin - of_a.begin : of_a.begin - of_b.begin) % line;
+  const wlmi_array *first = a_is_first ? a : b, *second = a_is_first ? b : a;
+  return between >= first->columns * (int64_t)first->size && between + second->columns * (int64_t)second->size <= line;
+}
+
+static wlm_status refuse(const char *function, const char *one, const char *other) {
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                   "%s: %s and %s share memory, and the call writes to it; give each memory of its own", function, one,
+                   other);
+}
+
+enum { ROWPTR, COLIND, VALUES, WORKSPACE, OTHERS };
+static const char *const names[OTHERS] = {"rowptr", "colind", "values", "workspace"};
+
+wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
+                              size_t workspace_size, int64_t offsets, const void *kernel) {
+  const struct wlm_args *args = kernel;
+  const int64_t lines[] = {[WLM_PLACE_ROW] = shape->is_transposed ? args->cols : args->rows,
+                           [WLM_PLACE_COLUMN] = shape->is_transposed ? args->rows : args->cols,
+                           [WLM_PLACE_EDGE] = args->nnz,
+                           [WLM_PLACE_ALL] = 1};
+  const range others[OTHERS] = {
+      range_of(args->rowptr, offsets * (int64_t)wlmi_index_size(shape->rowptr_type)),
+      range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type)),
+      range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type)),
+      range_of(workspace_size ? args->workspace : NULL, (int64_t)workspace_size)};
+  range ranges[WLM_MAX_ARRAYS];
+  for (int i = 0; i < arrays->count; i++) {
+    const wlmi_array *array = &arrays->list[i];
+    ranges[i] = range_of_array(array, lines, kernel);
+    for (int k = array->is_output ? 0 : WORKSPACE; k < OTHERS; k++)
+      if (meet(ranges[i], others[k])) return refuse(function, array->name, names[k]);
+    for (int k = 0; k < i; k++) {
+      const wlmi_array *before = &arrays->list[k];
+      if ((array->is_output || before->is_output) && meet(ranges[i], ranges[k]) &&
+          !are_apart(array, ranges[i], before, ranges[k], kernel))
+        return refuse(function, before->name, array->name);
+    }
+  }
+  return WLM_OK;
+}
