@@ -32,6 +32,10 @@ endif()
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 get_filename_component(lua_name ${LUA_LIBRARY} NAME_WLE) # liblua5.4 on Debian, liblua on Fedora
 string(REGEX REPLACE "^lib" "" lua_name ${lua_name})
+set(pc_rpath) # where the loader does not look by itself
+if(NOT CMAKE_INSTALL_FULL_LIBDIR IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+  set(pc_rpath " -Wl,-rpath,\${libdir}")
+endif()
 configure_file(cmake/warploom.pc.in warploom.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/warploom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

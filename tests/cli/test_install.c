@@ -69,10 +69,8 @@ static void builds_by_pkg_config(void **state) {
     print_message("SKIPPED: no pkg-config\n");
     skip();
   }
-#define BUILD_AND_RUN(example)                          \
-  "cc -o example '" WLM_SOURCE_DIR "/examples/" example \
-  "' $(pkg-config --cflags --libs warploom) -lm; "      \
-  "LD_LIBRARY_PATH=$(pkg-config --variable=libdir warploom) ./example"
+#define BUILD_AND_RUN(example) \
+  "cc -o example '" WLM_SOURCE_DIR "/examples/" example "' $(pkg-config --cflags --libs warploom) -lm; ./example"
   char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
   free(out);
@@ -115,26 +113,40 @@ static void readme_builds_by_pkg_config(void **state) {
             "cc -Wall -Werror -Wno-address -o readme readme.c $(pkg-config --cflags --libs warploom)"));
 }
 
+/* Builds a project of these languages; `program` is its source. */
+static void build_in(const char *languages, const char *program) {
+  char project[2048];
+  snprintf(project, sizeof project,
+           "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES %s)\n"
+           "find_package(warploom 0.2 REQUIRED COMPONENTS static)\n"
+           "add_executable(with_shared %s)\ntarget_link_libraries(with_shared warploom::warploom)\n"
+           "add_executable(with_static %s)\ntarget_link_libraries(with_static warploom::static)\n",
+           languages, program, program);
+  write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
+  free(shell("rm -rf user; cmake -S . -B user -DCMAKE_PREFIX_PATH=\"$PWD/prefix\" && cmake --build user"));
+}
+
 /* Links with both libraries of the package; the program linked statically does not need libwarploom.so. */
 static void builds_by_find_package(void **state) {
   (void)state;
-  static const char project[] =
-      "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\n"
-      "find_package(warploom 0.2 REQUIRED COMPONENTS static)\n"
-      "add_executable(with_shared " WLM_SOURCE_DIR
-      "/examples/spmm.c)\n"
-      "target_link_libraries(with_shared warploom::warploom)\n"
-      "add_executable(with_static " WLM_SOURCE_DIR
-      "/examples/spmm.c)\n"
-      "target_link_libraries(with_static warploom::static)\n";
-  write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
-  free(shell("cmake -S . -B user -DCMAKE_PREFIX_PATH=\"$PWD/prefix\" && cmake --build user"));
+  build_in("C", WLM_SOURCE_DIR "/examples/spmm.c");
   char *out = shell("./user/with_shared; ldd user/with_shared | grep -c libwarploom");
   assert_contains(out, result);
   free(out);
   out = shell("./user/with_static; ldd user/with_static | grep -c libwarploom || true");
   assert_contains(out, result);
   assert_contains(out, "\n0\n");
+  free(out);
+}
+
+static void builds_in_a_project_of_cpp_alone(void **state) {
+  (void)state;
+  static const char program[] =
+      "#include <cstdio>\n#include <warploom/warploom.h>\nint main() { std::puts(wlm_version_string()); }\n";
+  write_whole(folder_file(&folder, "version.cpp"), program, strlen(program));
+  build_in("CXX", "version.cpp");
+  char *out = shell("./user/with_shared; ./user/with_static");
+  assert_contains(out, wlm_version_string());
   free(out);
 }
 
@@ -181,6 +193,7 @@ int main(void) {
       cmocka_unit_test(private_libraries_are_complete),
       cmocka_unit_test(readme_builds_by_pkg_config),
       cmocka_unit_test(builds_by_find_package),
+      cmocka_unit_test(builds_in_a_project_of_cpp_alone),
       cmocka_unit_test(builds_by_add_subdirectory),
       cmocka_unit_test(configures_without_cmocka),
       cmocka_unit_test(hides_its_symbols),
