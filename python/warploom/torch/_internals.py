@@ -12,10 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-# A class whose objects see each op while they are entered.
-DispatchMode = TorchDispatchMode
+
+def tensor_without_memory(
+    cls: Any, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+) -> Any:
+    """A tensor of a class whose `__torch_dispatch__` gets each operation on it."""
+    return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)  # type: ignore[attr-defined]
+
 
 # Lets functions of torch run without what overrides them.
 without_overrides: Any = getattr(
@@ -40,6 +44,21 @@ _modes: Any = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _PLAIN = torch.Tensor.__torch_dispatch__
 # Its level is -1 where nothing is differentiated forward.
 _forward: Any = torch.autograd.forward_ad
+
+
+_saved_hooks: Any = getattr(
+    getattr(torch._C, "_autograd", None), "_top_saved_tensors_default_hooks", lambda ignores: None
+)
+
+
+def saves_by_hooks() -> bool:
+    """Whether hooks save the tensors of autograd, as in activation checkpointing."""
+    return _saved_hooks(True) is not None
+
+
+def is_forward_differentiated() -> bool:
+    """Whether a level of forward-mode derivatives is entered."""
+    return getattr(_forward, "_current_level", 0) >= 0
 
 
 def is_dispatched(tensor: Any) -> bool:

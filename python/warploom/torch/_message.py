@@ -191,35 +191,16 @@ def _repeated(
     return tuple([made[unique.index(reduce)] for reduce in reductions])
 
 
-def message_of_edges(
-    graph: EdgeList, expression: str, reductions: tuple[str, ...], heads: int | None,
+def message_of_operands(
+    graph: Graph | EdgeList, expression: str, reductions: tuple[str, ...], heads: int,
     given: Mapping[str, Value],
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """`message` of the edges of a traced layer, with operands as they are; without dropout."""
-    tensors, numbers, places, scalars = _read(given, None, False)
+    """`message` with operands as they are, also under autocast; without dropout."""
+    is_traced = isinstance(graph, EdgeList)
+    tensors, _, places, _ = _read(given, None, False)
     unique = tuple(dict.fromkeys(reductions))
-    options = expression, unique, heads, places, scalars, False, _is_deterministic()
-    return _repeated(_message.dispatch(graph, tensors, options, (*numbers, 0)), unique, reductions)
-
-
-class Repeated:
-    """A call of `message` that is made again with tensors of the same kinds, outside of autocast.
-
-    places: name and place of each operand.
-    """
-
-    __slots__ = ("_heads", "_places", "_reductions", "_text", "_unique")
-
-    def __init__(
-        self, expression: str, reductions: tuple[str, ...], heads: int,
-        places: Sequence[tuple[str, str]],
-    ) -> None:  # fmt: skip
-        self._text, self._heads, self._places = expression, heads, tuple(places)
-        self._reductions, self._unique = reductions, tuple(dict.fromkeys(reductions))
-
-    def __call__(self, graph: Graph, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        unique = self._unique
-        options = self._text, unique, self._heads, self._places, (), False, is_deterministic()
-        made = _message(graph, tensors, options, ())
-        is_each = unique == self._reductions
-        return tuple(made) if is_each else _repeated(made, unique, self._reductions)
+    is_same = _is_deterministic() if is_traced else is_deterministic()
+    options = expression, unique, heads, places, (), False, is_same
+    compute: Any = _message.dispatch if is_traced else _message
+    made = compute(graph, tensors, options, (0,) if is_traced else ())
+    return tuple(made) if unique == reductions else _repeated(made, unique, reductions)

@@ -5,6 +5,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _trace_all(monkeypatch):
-    messages = pytest.importorskip("warploom._pyg_messages")
-    monkeypatch.setattr(messages, "LEAST_WORK", {})
-    monkeypatch.setattr("warploom._pyg_terms.SLOW_REPEATS", ())
+    checks = pytest.importorskip("warploom.pyg._checks")
+    monkeypatch.setattr(checks, "LEAST_WORK", {})
+    monkeypatch.setattr("warploom.pyg._walks.SLOW_REPEATS", ())

@@ -72,19 +72,18 @@ def test_results_and_gradients(name, dtype):
 @pytest.mark.parametrize("options", [{}, {"t": 0.5}, {"learn_t": True, "edge_dim": 3}])
 def test_softmax_of_messages_is_one_walk(options, monkeypatch):
     """GENConv has a softmax for each column, whose scores are the messages."""
-    from warploom import _pyg_terms
+    from warploom.pyg import _walks
 
     walks = []
-    call = _pyg_terms._Walk.__call__
+    call = _walks.message_of_operands
 
-    def counted(walk, *given):
-        walks.append(walk._repeated._reductions)
-        return call(walk, *given)
+    def counted(graph, text, reductions, *given):
+        walks.append(reductions)
+        return call(graph, text, reductions, *given)
 
-    monkeypatch.setattr(_pyg_terms._Walk, "__call__", counted)
+    monkeypatch.setattr(_walks, "message_of_operands", counted)
     torch.manual_seed(1)
     layer = GENConv(8, 6, norm="layer", **options).double()
-    monkeypatch.setattr("warploom._pyg_messages.LEAST_WORK", {})
     name = "gen_edges" if "edge_dim" in options else "gen"
     x, edge_index = features(30, dtype=torch.float64), edges(120)
     attr = features(120, 3, dtype=torch.float64)

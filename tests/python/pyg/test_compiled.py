@@ -30,7 +30,7 @@ from torch_geometric.nn import (
 import warploom.pyg
 from layer_cases import CASES, graph
 from traced_layers import MESSAGES, Own
-from warploom import _pyg_compiled
+from warploom.pyg import _compiled
 from warploom.torch import Graph, _edges
 
 NODES, EDGES = 30, 150
@@ -62,7 +62,7 @@ def _fresh():
 def backend(request, monkeypatch):
     """A compiler; under "graphed" one that is said to use CUDA graphs."""
     if request.param == "graphed":
-        monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+        monkeypatch.setattr(_compiled, "is_cuda_graphed", lambda: True)
     return request.param
 
 
@@ -325,7 +325,7 @@ def test_dropout_of_attention(make):
 
 
 def test_dropout_of_attention_under_cuda_graphs(monkeypatch):
-    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    monkeypatch.setattr(_compiled, "is_cuda_graphed", lambda: True)
     layer = warploom.pyg.convert(GATConv(6, 4, dropout=0.5, add_self_loops=False))
     assert compiled_of(layer)(torch.randn(NODES, 6), edges_of()).shape == (NODES, 4)
     assert reasons() == {"dropout of attention under CUDA graphs": 1}
@@ -389,33 +389,33 @@ def test_edges_of_another_storage(layer):
 
 
 def test_many_edges_under_cuda_graphs(monkeypatch):
-    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    monkeypatch.setattr(_compiled, "is_cuda_graphed", lambda: True)
     pair = models(lambda: Model(LAYERS["sage-mean"]))
     compiled = compiled_of(pair[1])
-    kept = [edges_of(seed) for seed in range(_pyg_compiled.MOST_HELD + 2)]
+    kept = [edges_of(seed) for seed in range(_compiled.MOST_HELD + 2)]
     for edges in kept + kept:
         compare(compiled, pair, torch.randn(NODES, 6), edges)
-    assert graphs() == _pyg_compiled.MOST_HELD + 1
+    assert graphs() == _compiled.MOST_HELD + 1
     assert reasons() == {
-        "warploom": 2 * _pyg_compiled.MOST_HELD,
+        "warploom": 2 * _compiled.MOST_HELD,
         "many edge lists under CUDA graphs": 2,
     }
 
 
 def test_graphs_under_cuda_graphs_end_with_their_edges(monkeypatch):
-    monkeypatch.setattr(_pyg_compiled, "is_cuda_graphed", lambda: True)
+    monkeypatch.setattr(_compiled, "is_cuda_graphed", lambda: True)
     layer = warploom.pyg.convert(SAGEConv(6, 4))
     compiled = compiled_of(layer)
-    for seed in range(_pyg_compiled.MOST_HELD + 2):
+    for seed in range(_compiled.MOST_HELD + 2):
         compiled(torch.randn(NODES, 6), edges_of(seed))
     assert set(reasons()) == {"warploom"}
-    assert len(_pyg_compiled._held_by[layer]) == 1
-    numbers = set(_pyg_compiled._held_by[layer])
-    assert numbers <= set(_pyg_compiled._held)
+    assert len(_compiled._held_by[layer]) == 1
+    numbers = set(_compiled._held_by[layer])
+    assert numbers <= set(_compiled._held)
     torch.compiler.reset()
     del layer, compiled
     gc.collect()
-    assert not numbers & set(_pyg_compiled._held)
+    assert not numbers & set(_compiled._held)
 
 
 def test_graphs_end_with_their_edges():
@@ -531,7 +531,7 @@ def test_edges_that_compiled_code_makes():
 @pytest.mark.parametrize("kind", ["max", "GATConv"])
 def test_small_graphs_are_left_to_pyg(kind, backend, monkeypatch):
     """An op costs host time; CUDA graphs repeat none of it."""
-    monkeypatch.setattr(_pyg_compiled, "LEAST_WORK", {"cpu": {kind: EDGES * 8}})
+    monkeypatch.setattr(_compiled, "LEAST_WORK", {"cpu": {kind: EDGES * 8}})
     make = LAYERS["sage-max"] if kind == "max" else LAYERS["gat-no-loops"]
     pair = models(lambda: make(6, 8) if kind == "GATConv" else make(8, 8))
     width = 6 if kind == "GATConv" else 8

@@ -12,7 +12,7 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv
 
 import warploom.pyg
 from traced_layers import MESSAGES
-from warploom import _pyg_compiled
+from warploom.pyg import _compiled
 from warploom.torch import Graph
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -31,7 +31,7 @@ LAYERS = {
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(_pyg_compiled, "LEAST_WORK", {})
+    monkeypatch.setattr(_compiled, "LEAST_WORK", {})
     torch.compiler.reset()
     warploom.pyg.report(reset=True)
     yield

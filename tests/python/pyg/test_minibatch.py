@@ -12,8 +12,8 @@ from torch_geometric.nn.conv import gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom import _pyg_graphs, _pyg_norm
 from warploom._native import lib
+from warploom.pyg import _norm, _sorted
 from warploom.torch import _plan
 
 WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "is_nonzero")
@@ -64,7 +64,7 @@ def test_waits_for_nothing(name, weight, monkeypatch):
     if weight != "none" and name not in ("gcn", "gcn_improved", "graph"):
         pytest.skip("a layer without edge weights")
     # The one wait that a GPU is spared.
-    monkeypatch.setattr(_pyg_graphs, "_check_range", lambda rowptr, edges: None)
+    monkeypatch.setattr(_sorted, "_check_range", lambda rowptr, edges: None)
     model = LAYERS[name]()
     if weight == "none" and name == "gcn_improved":
         pytest.skip("left to PyG's gcn_norm")
@@ -108,10 +108,10 @@ def test_normalise_is_gcn_norm(seed, nodes, count, loops, improved, flow, weight
         values = torch.rand(edge_index.size(1), generator=generator, dtype=torch.float64)
         values = (values - 0.3 * (weight == "any sign")).requires_grad_()
     arguments = (edge_index, values, nodes, improved, True, flow, torch.float64)
-    if not _pyg_norm.suits(edge_index, values, nodes, improved, True):
+    if not _norm.suits(edge_index, values, nodes, improved, True):
         assert improved and values is None
         return
-    found = as_matrix(_pyg_norm.normalise(*arguments), nodes)
+    found = as_matrix(_norm.normalise(*arguments), nodes)
     expected = as_matrix(gcn_conv.gcn_norm(*arguments), nodes)
     torch.testing.assert_close(found, expected, equal_nan=True)
     if values is not None:

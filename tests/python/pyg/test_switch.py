@@ -27,17 +27,17 @@ from torch_geometric.nn.conv import cheb_conv, gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom import _pyg_graphs, _pyg_norm, _pyg_remembered
-from warploom._pyg_graphs import look_up
+from warploom.pyg import _edge_lists, _memory, _norm, _sorted
+from warploom.pyg._memory import memory_of
 
 
 @pytest.fixture(autouse=True)
 def fresh():
     """Start and end each test without graphs and counts."""
-    _pyg_graphs.entries.clear()
+    _memory.entries.clear()
     warploom.pyg.report(reset=True)
     yield
-    _pyg_graphs.entries.clear()
+    _memory.entries.clear()
     warploom.pyg.report(reset=True)
 
 
@@ -45,14 +45,18 @@ def fresh():
 def sorts(monkeypatch):
     """Count how often edges are sorted."""
     count = []
-    original = _pyg_graphs.convert_edges
+    original = _sorted.convert_edges
 
     def counting(*args):
         count.append(1)
         return original(*args)
 
-    monkeypatch.setattr(_pyg_graphs, "convert_edges", counting)
+    monkeypatch.setattr(_sorted, "convert_edges", counting)
     return count
+
+
+def sorted_graphs(memory):
+    return [made.graph for made in memory.made.values() if isinstance(made, _sorted.Sorted)]
 
 
 def gin(inputs, outputs):
@@ -94,7 +98,7 @@ def test_what_was_made_is_kept(sorts):
     for _ in range(4):
         with warploom.pyg.accelerate():
             layer(features(30), edge_index)
-        graphs += [found.graph for found in look_up(edge_index).sorted.values()]
+        graphs += sorted_graphs(memory_of(edge_index))
     assert len(sorts) == 1
     assert graphs[0].once and not graphs[1].once
     assert graphs[1] is graphs[2] is graphs[3]
@@ -113,7 +117,7 @@ def test_views_find_their_graph(sorts):
         for view in alike:
             assert torch.equal(layer(features(30), view()), expected)
     assert len(sorts) == 1
-    assert len(_pyg_graphs.entries) == 1
+    assert len(_memory.entries) == 1
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_an_address_is_no_identity(sorts):
             warploom.pyg.enable()
             del edge_index
             gc.collect()
-            assert not _pyg_graphs.entries
+            assert not _memory.entries
     assert len(sorts) == 5
 
 
@@ -197,9 +201,9 @@ def test_sorts_once(sorts):
             hidden = features(30)
             for layer in model:
                 hidden = layer(hidden, edge_index)
-            (found,) = (entry.sorted for entry in _pyg_graphs.entries.values())
-            (entry,) = found.values()
-            assert entry.graph.once == (step == 0)
+            (found,) = _memory.entries.values()
+            (made,) = sorted_graphs(found)
+            assert made.once == (step == 0)
     assert len(sorts) == 1
 
 
@@ -216,9 +220,9 @@ def test_sorts_once_with_self_loops(sorts, weight):
 def norms(monkeypatch):
     """Count how often a norm is computed, by PyG or by warploom."""
     calls = []
-    scatter, own = gcn_conv.scatter, _pyg_norm.normalise
+    scatter, own = gcn_conv.scatter, _norm.normalise
     monkeypatch.setattr(gcn_conv, "scatter", lambda *a, **k: calls.append(1) or scatter(*a, **k))
-    monkeypatch.setattr(_pyg_norm, "normalise", lambda *args: calls.append(1) or own(*args))
+    monkeypatch.setattr(_norm, "normalise", lambda *args: calls.append(1) or own(*args))
     return calls
 
 
@@ -295,7 +299,7 @@ def test_a_capture_uses_what_is_kept(monkeypatch):
 
     with warploom.pyg.accelerate():
         assert masks() == 1
-        for module in (_pyg_graphs, _pyg_remembered):
+        for module in (_memory, _sorted, _edge_lists):
             monkeypatch.setattr(module, "is_capturing", lambda tensor: True)
         assert masks() == 0
 
@@ -377,7 +381,7 @@ def test_mini_batches_keep_nothing(add_self_loops):
             layer(features(30), edge_index).sum().backward()
         del edge_index
         gc.collect()
-        assert not _pyg_graphs.entries
+        assert not _memory.entries
 
 
 def test_kept_graphs_are_bounded():
@@ -386,7 +390,7 @@ def test_kept_graphs_are_bounded():
     with warploom.pyg.accelerate():
         for edge_index in many:
             layer(features(30), edge_index)
-        assert len(_pyg_graphs.entries) == _pyg_graphs.MOST_ENTRIES
+        assert len(_memory.entries) == _memory.MOST_ENTRIES
         torch.testing.assert_close(
             layer(features(30), many[0]), layer(features(30), many[0].clone())
         )

@@ -222,7 +222,7 @@ def test_values_of_edges_without_an_argument(kind, cuda):
     weighted = wt.Graph(graph.rowptr, graph.colind, weights, cols=NODES)
     norms = []
     if kind == "norm":
-        make = pytest.importorskip("warploom._pyg_graphs").Norm
+        make = pytest.importorskip("warploom.pyg._memory").Made
 
     def step(x):
         if kind == "ordered":
@@ -230,8 +230,8 @@ def test_values_of_edges_without_an_argument(kind, cuda):
         if kind == "transposed":
             return x * weighted.t().values
         if not norms or not norms[-1].is_of(weights):
-            norms.append(make(weights, None, weights * 2))
-        return x * norms[-1].edge_weight
+            norms.append(make((weights * 2,), weights))
+        return x * norms[-1].tensors[0]
 
     run, x = wt.capture(step, warmup=1), torch.ones(30)
     for change in (None, weights.neg_, lambda: setattr(weights, "data", torch.ones(30))):
@@ -245,7 +245,7 @@ def test_values_of_edges_without_an_argument(kind, cuda):
 @pytest.mark.parametrize("is_view", [False, True])
 def test_edges_without_an_argument(is_view, cuda):
     """As above, of an edge_index that PyG's layers look up."""
-    find_sorted = pytest.importorskip("warploom._pyg_graphs").find_sorted
+    find_sorted = pytest.importorskip("warploom.pyg._sorted").find_sorted
     edge_index, x = inputs()[1], torch.ones(30)
 
     def step(x):

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv, MessagePassing
 
 from warploom import torch as products
-from warploom._pyg_calls import check_dense
-from warploom._pyg_graphs import Norm, Refused
+from warploom.pyg._checks import Refused, check_dense
+from warploom.pyg._memory import Made
 from warploom.torch import distributed
 from warploom.torch.distributed import PartitionedGraph
 from warploom.torch.distributed._exchange import Fetch
@@ -82,8 +82,8 @@ def _normalised(
     if known is None or not known.is_of(weight):
         with torch.inference_mode(False), torch.no_grad():
             values = _normalise(layer, graph, weight, dtype)
-        known = made[key] = Norm(weight, None, values)
-    return used, known.edge_weight
+        known = made[key] = Made((values,), weight)
+    return used, known.tensors[0]
 
 
 def propagate(

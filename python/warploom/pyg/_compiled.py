@@ -19,15 +19,12 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
-from warploom._pyg_calls import SERVED, counts
-from warploom._pyg_graphs import Refused, find_sorted, order_values, peek
-from warploom._pyg_names import (
-    _warploom_is_of_pyg,
-    _warploom_names,
-    plain_edges,
-    print_without_elements,
-)
-from warploom._pyg_remembered import appended_to, loops_of, norm_of
+from warploom.pyg import _names
+from warploom.pyg._checks import Refused
+from warploom.pyg._edge_lists import appended_to, loops_of, norm_of
+from warploom.pyg._names import plain_edges
+from warploom.pyg._sorted import find_sorted, order_values, peek
+from warploom.pyg._switch import SERVED, counts
 from warploom.torch import _edges, _registered
 from warploom.torch._eager import spmm_of_edges
 from warploom.torch._edges import Call, EdgeList, Found
@@ -63,7 +60,10 @@ LEAST_WORK: dict[str, dict[str, int]] = {
 }
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
 # code.
-_READ = ("_pyg_attention", "_pyg_calls", "_pyg_compiled", "_pyg_layers", "_pyg_messages")
+_READ = (
+    *("pyg._attention", "pyg._checks", "pyg._compiled", "pyg._products", "pyg._propagate"),
+    *("pyg._switch", "pyg._trace"),
+)
 
 # Graphs that compiled code has the number of, with the storages of their edges.
 _Held = dict[int, tuple[Any, Found]]
@@ -254,7 +254,6 @@ def install() -> None:
             skip_frames(module, public)
     _edges.finder = _find
     _registered.counts = counts
-    print_without_elements()
+    _names.print_without_elements()
+    _names.install()
     MessagePassing._warploom_hold = _warploom_hold
-    MessagePassing._warploom_names = _warploom_names
-    MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg

@@ -21,16 +21,7 @@ import torch
 import torch_geometric
 from torch_geometric.nn import MessagePassing
 
-from warploom import (
-    _pyg_attention,
-    _pyg_calls,
-    _pyg_layers,
-    _pyg_messages,
-    _pyg_names,
-    _pyg_remembered,
-)
-from warploom._pyg_attention import LAYERS as _ATTENTION
-from warploom._pyg_calls import counts
+from warploom.pyg import _attention, _edge_lists, _names, _products, _propagate, _switch
 
 __all__ = ["accelerate", "convert", "disable", "enable", "report"]
 
@@ -45,18 +36,18 @@ def _install() -> None:
     if _installed:
         return
     _installed = True
-    tried = ", ".join(_pyg_names.TRIED)
-    if not _pyg_names.is_tried():
+    tried = ", ".join(_names.TRIED)
+    if not _names.is_tried():
         warnings.warn(
             f"warploom: pyg: PyG {torch_geometric.__version__} was not tried; if results or "
             f"report() are not as expected, use PyG {tried}",
             stacklevel=4,
         )
     try:
-        _pyg_layers.install()
-        _pyg_attention.install()
-        _pyg_remembered.install()
-        _pyg_messages.install(skipped=_ATTENTION)
+        _products.install()
+        _attention.install()
+        _edge_lists.install()
+        _propagate.install(but=_attention.LAYERS)
     except AttributeError as error:
         warnings.warn(
             f"warploom: pyg: PyG {torch_geometric.__version__} computes some layers itself "
@@ -73,15 +64,15 @@ def enable() -> None:
     """
     with _lock:
         _install()
-        _pyg_calls.enabled += 1
+        _switch.enabled += 1
 
 
 def disable() -> None:
     """End one `enable`. Graphs, norms and kernels are kept for the next one."""
     with _lock:
-        if _pyg_calls.enabled == 0:
+        if _switch.enabled == 0:
             raise RuntimeError("warploom: disable: acceleration is not enabled; call enable first")
-        _pyg_calls.enabled -= 1
+        _switch.enabled -= 1
 
 
 class _Accelerated(ContextDecorator):
@@ -119,8 +110,8 @@ def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
     """
     with _lock:
         calls: dict[str, dict[str, int]] = {}
-        for (name, reason), count in sorted(counts.items()):
+        for (name, reason), count in sorted(_switch.counts.items()):
             calls.setdefault(name, {})[reason] = count
         if reset:
-            counts.clear()
+            _switch.counts.clear()
     return calls

@@ -23,19 +23,15 @@ from torch_geometric.nn import (
     TransformerConv,
 )
 
-from warploom import _pyg_compiled
-from warploom._pyg_calls import (
-    REPLACED,
-    check_dense,
-    check_edges,
-    check_sum,
-    replace,
-    serving,
-)
-from warploom._pyg_graphs import Refused, Sorted, find_sorted, order_values
-from warploom._pyg_names import EDGE_HOOKS, PROPAGATES, plain_edges
-from warploom._pyg_partitioned import with_loops
-from warploom._pyg_remembered import add_loops
+from warploom.pyg import _compiled
+from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum
+from warploom.pyg._edge_lists import add_loops
+from warploom.pyg._names import EDGE_HOOKS, PROPAGATES, has_hooks_of, note_methods, plain_edges
+from warploom.pyg._partitioned import with_loops
+from warploom.pyg._propagate import serving
+from warploom.pyg._sorted import Sorted, find_sorted, order_values
+from warploom.pyg._switch import passing, replace
+from warploom.pyg._walks import modifiable
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
@@ -44,7 +40,6 @@ from warploom.torch.distributed import PartitionedGraph
 LAYERS: tuple[type[MessagePassing], ...] = (
     GATConv, GATv2Conv, TransformerConv, SuperGATConv, AGNNConv
 )  # fmt: skip
-_METHODS = ("edge_update", "edge_updater")
 
 
 def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
@@ -52,8 +47,6 @@ def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
     check_sum(layer)
     if any(layer.__dict__[hooks] for hooks in EDGE_HOOKS):
         raise Refused("hooks")
-    if any(method in layer.__dict__ for method in _METHODS):
-        raise Refused(REPLACED)
     if layer.flow != "source_to_target":
         raise Refused("attention with flow target_to_source")
     for part in x if isinstance(x, (tuple, list)) else (x,):
@@ -86,15 +79,15 @@ def _edges(
 
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
-) -> _pyg_compiled.Traced:
-    if layer.training and getattr(layer, "dropout", 0) > 0 and _pyg_compiled.is_held():
+) -> _compiled.Traced:
+    if layer.training and getattr(layer, "dropout", 0) > 0 and _compiled.is_held():
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
-    how = _pyg_compiled.LOOPS if loops else ""
+    how = _compiled.LOOPS if loops else ""
     columns = int(getattr(layer, "heads", 1)) * int(getattr(layer, "out_channels", 1))
     kind = type(layer).__name__
-    return _pyg_compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
+    return _compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
 
 
 # ---- GATConv ------------------------------------------------------------------------------------
@@ -161,6 +154,8 @@ def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor, edge_index: Ten
     """The features of edges, (edges, heads, channels) in CSR order."""
     if layer.lin_edge is None:
         raise Refused("edge features and no edge_dim")
+    if has_hooks_of(layer.lin_edge):  # which would see edges in another order
+        raise Refused("hooks")
     if edge_attr.size(0) != edge_index.size(1):
         raise Refused("edge features do not match the edges")
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
@@ -231,7 +226,9 @@ def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool)
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
-    return out if layer.bias is None or has_bias else out + layer.bias
+    if layer.bias is not None and not has_bias:
+        return out + layer.bias
+    return out if residual is not None or not layer.concat else modifiable(out)
 
 
 # ---- GATv2Conv ----------------------------------------------------------------------------------
@@ -296,7 +293,7 @@ def _run_transformer(
     with torch.autocast(value.device.type, enabled=False):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
-    return _widened(out)
+    return _widened(out) if layer.root_weight or not layer.concat else modifiable(_widened(out))
 
 
 # ---- SuperGATConv and AGNNConv ------------------------------------------------------------------
@@ -330,7 +327,8 @@ def _run_supergat(
             slope=layer.negative_slope, operands=terms,
             dropout=layer.dropout if layer.training else 0.0,
         )  # fmt: skip
-    return _widened(out)  # type: ignore[arg-type]
+    out = _widened(out)  # type: ignore[arg-type]
+    return modifiable(out) if layer.concat and layer.bias is None else out
 
 
 def _run_agnn(
@@ -344,7 +342,7 @@ def _run_agnn(
             graph, "b", reduce="softmax", score="t", sums={"t": "x*k"}, b=x, x=x_norm,
             k=x_norm * layer.beta.to(x_norm.dtype),
         )  # fmt: skip
-    return _widened(out)  # type: ignore[arg-type]
+    return modifiable(_widened(out))  # type: ignore[arg-type]
 
 
 # In compiled code these forwards leave the self loops to an op.
@@ -369,26 +367,22 @@ def _agnn_with_loops(layer: AGNNConv, x: Tensor, edge_index: Tensor) -> Tensor |
     return _run_agnn(layer, edge_index, x=x, x_norm=x_norm, loops=True)
 
 
-def _transformer_forward(original: Callable[..., Any]) -> Callable[..., Any]:
+def _transformer_forward(
+    original: Callable[..., Any],
+    self: TransformerConv,
+    x: Any,
+    edge_index: Any,
+    edge_attr: Tensor | None = None,
+    return_attention_weights: bool | None = None,
+) -> Any:
     """TransformerConv's forward: PyG computes where weights of edges are to be returned."""
-
-    @functools.wraps(original)
-    def forward(
-        self: TransformerConv,
-        x: Any,
-        edge_index: Any,
-        edge_attr: Tensor | None = None,
-        return_attention_weights: bool | None = None,
-    ) -> Any:
-        if not isinstance(return_attention_weights, bool) or "_warploom_off" in self.__dict__:
-            return original(self, x, edge_index, edge_attr, return_attention_weights)
-        self.__dict__["_warploom_off"] = True
-        try:
-            return original(self, x, edge_index, edge_attr, return_attention_weights)
-        finally:
-            del self.__dict__["_warploom_off"]
-
-    return forward
+    if not isinstance(return_attention_weights, bool) or "_warploom_off" in self.__dict__:
+        return original(self, x, edge_index, edge_attr, return_attention_weights)
+    self.__dict__["_warploom_off"] = True
+    try:
+        return original(self, x, edge_index, edge_attr, return_attention_weights)
+    finally:
+        del self.__dict__["_warploom_off"]
 
 
 def install() -> None:
@@ -399,9 +393,11 @@ def install() -> None:
         TransformerConv(1, 1)
         SuperGATConv(1, 1)
         AGNNConv()
+    for cls in LAYERS:
+        note_methods(cls)
     replace(GATConv, "forward", serving(_run_gat, GATConv))
     replace(GATv2Conv, "forward", serving(_run_gatv2, GATv2Conv))
-    replace(TransformerConv, "forward", _transformer_forward)
+    replace(TransformerConv, "forward", passing(_transformer_forward))
     # What these forwards refuse, `propagate` counts.
     runs: dict[type[MessagePassing], Callable[..., Tensor | None]]
     runs = {SuperGATConv: _supergat_with_loops, AGNNConv: _agnn_with_loops}

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from warploom._pyg_arithmetic import added, edges_of, value_of
-from warploom._pyg_graphs import Refused
-from warploom._pyg_stand_in import RULES, Term, by_line, by_torch
-from warploom._pyg_terms import (
+from warploom.pyg._arithmetic import added, edges_of, value_of
+from warploom.pyg._checks import Refused
+from warploom.pyg._stand_in import RULES, Term, by_line, by_torch, term
+from warploom.pyg._values import (
     Edges,
     Expression,
     Joined,
@@ -26,25 +26,25 @@ from warploom._pyg_terms import (
     columns_of,
     padded,
     simple,
-    summed,
 )
+from warploom.pyg._walks import summed
 
 # ---- linear maps --------------------------------------------------------------------------------
 
 
-def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
+def _linear(given: Any, weight: Any, bias: Tensor | None = None) -> Any:
     """A linear map of the last dimension, taken out of the message where it can be."""
-    if not isinstance(term, Term) or isinstance(weight, Term) or term.dim() < 2:
+    if not isinstance(given, Term) or isinstance(weight, Term) or given.dims < 2:
         raise Refused("the message multiplies features of edges by a matrix for each edge")
     linear = torch.nn.functional.linear
-    value = term.value
+    value = given.value
     line = (*value.line[:-1], weight.size(0))
     if isinstance(value, Joined) and all(isinstance(piece, Sum) for piece in value.pieces):
-        return Term(term.edges, _linear_of_joined(term.edges, value, weight, bias))
+        return term(given.edges, _linear_of_joined(given.edges, value, weight, bias))
     if isinstance(value, Joined):
         raise Refused("the message joins computed values")
     if isinstance(value, Sum):
-        return Term(term.edges, _linear_of_sum(term.edges, value, weight, bias))
+        return term(given.edges, _linear_of_sum(given.edges, value, weight, bias))
 
     def step(result: Tensor, weights: Tensor) -> Tensor:
         result = linear(result, weight)
@@ -53,7 +53,7 @@ def _linear(term: Any, weight: Any, bias: Tensor | None = None) -> Any:
         weights = weights.reshape(-1, *(1,) * (result.dim() - 1))
         return torch.addcmul(result, weights, bias.to(result.dtype))
 
-    return _tailed(term, step, line)
+    return _tailed(given, step, line)
 
 
 def _linear_of_sum(edges: Edges, value: Sum, weight: Tensor, bias: Tensor | None) -> Sum:
@@ -89,15 +89,15 @@ def _linear_of_joined(edges: Edges, joined: Joined, weight: Tensor, bias: Tensor
     return total
 
 
-def _tailed(term: Term, step: Step, line: Line) -> Term:
-    value = term.value
+def _tailed(given: Term, step: Step, line: Line) -> Term:
+    value = given.value
     if isinstance(value, Tailed):
-        return Term(term.edges, Tailed(value.inner, (*value.steps, step), line))
-    return Term(term.edges, Tailed(simple(value), (step,), line))
+        return term(given.edges, Tailed(value.inner, (*value.steps, step), line))
+    return term(given.edges, Tailed(simple(value), (step,), line))
 
 
 def _matmul(left: Any, right: Any) -> Any:
-    if not isinstance(right, Tensor) or right.dim() != 2:
+    if isinstance(right, Term) or not isinstance(right, Tensor) or right.dim() != 2:
         raise Refused("the message multiplies features of edges by a matrix for each edge")
     return _linear(left, right.t())
 
@@ -110,78 +110,78 @@ def _sizes(given: Sequence[Any]) -> list[int]:
     return list(first) if isinstance(first, (tuple, list)) else [int(size) for size in given]
 
 
-def _view(term: Term, *shape: Any, **named: Any) -> Term:
+def _view(given: Term, *shape: Any, **named: Any) -> Term:
     sizes = _sizes(shape or tuple(named.values()))
-    edges, old = term.edges, term.value
+    edges, old = given.edges, given.value
     total = edges.count * columns_of(old.line)
     if -1 in sizes:
         rest = columns_of([size for size in sizes if size != -1])
         sizes[sizes.index(-1)] = total // rest if rest else 0
     if columns_of(sizes) != total or not sizes or sizes[0] != edges.count:
         raise Refused("the message mixes edges and features in a view")
-    return _viewed(term, tuple(sizes[1:]))
+    return _viewed(given, tuple(sizes[1:]))
 
 
-def _viewed(term: Term, line: Line) -> Term:
-    """The term with another shape of its lines."""
-    edges, value = term.edges, term.value
+def _viewed(given: Term, line: Line) -> Term:
+    """The Term with another shape of its lines."""
+    edges, value = given.edges, given.value
     if isinstance(value, Joined):
         value = padded(value)
     if isinstance(value, Tailed):
-        return _tailed(term, lambda result, weights: result.reshape(-1, *line), line)
-    term.has_views = True
+        return _tailed(given, lambda result, weights: result.reshape(-1, *line), line)
+    given.has_views = True
     if isinstance(value, Expression):
-        return Term(edges, value._replace(line=line), is_view=True)
+        return term(edges, value._replace(line=line), is_view=True)
     parts = {place: part.reshape(part.size(0), *line) for place, part in value.full(edges).items()}
-    return Term(edges, Sum(parts), is_view=True)
+    return term(edges, Sum(parts), is_view=True)
 
 
-def _dim(term: Term, dim: int, extra: int = 0) -> int:
-    """A dimension of the term as one of its line."""
-    dim = dim + term.dim() + extra if dim < 0 else dim
+def _dim(given: Term, dim: int, extra: int = 0) -> int:
+    """A dimension of the Term as one of its line."""
+    dim = dim + given.dims + extra if dim < 0 else dim
     if dim == 0:
         raise Refused("the message computes along the dimension of edges")
     return dim - 1
 
 
-def _unsqueeze(term: Term, dim: int) -> Term:
-    line = list(term.value.line)
-    line.insert(_dim(term, dim, 1), 1)
-    return _viewed(term, tuple(line))
+def _unsqueeze(given: Term, dim: int) -> Term:
+    line = list(given.value.line)
+    line.insert(_dim(given, dim, 1), 1)
+    return _viewed(given, tuple(line))
 
 
-def _squeeze(term: Term, dim: int | None = None) -> Term:
-    line = list(term.value.line)
+def _squeeze(given: Term, dim: int | None = None) -> Term:
+    line = list(given.value.line)
     if dim is None:
         line = [size for size in line if size != 1]
-    elif line[_dim(term, dim)] == 1:
-        del line[_dim(term, dim)]
-    return _viewed(term, tuple(line))
+    elif line[_dim(given, dim)] == 1:
+        del line[_dim(given, dim)]
+    return _viewed(given, tuple(line))
 
 
-def _flatten(term: Term, start_dim: int = 0, end_dim: int = -1) -> Term:
-    line = term.value.line
-    start, end = _dim(term, start_dim), _dim(term, end_dim)
+def _flatten(given: Term, start_dim: int = 0, end_dim: int = -1) -> Term:
+    line = given.value.line
+    start, end = _dim(given, start_dim), _dim(given, end_dim)
     merged = columns_of(line[start : end + 1])
-    return _viewed(term, (*line[:start], merged, *line[end + 1 :]))
+    return _viewed(given, (*line[:start], merged, *line[end + 1 :]))
 
 
-def _getitem(term: Any, index: Any) -> Any:
-    if not isinstance(term, Term):
+def _getitem(given: Any, index: Any) -> Any:
+    if not isinstance(given, Term):
         raise Refused("the message gathers by features of edges")
     index = index if isinstance(index, tuple) else (index,)
-    edges, value = term.edges, term.value
+    edges, value = given.edges, given.value
     whole = index[0] is Ellipsis or (isinstance(index[0], slice) and index[0] == slice(None))
     if not whole or isinstance(value, (Expression, Tailed)):
-        return by_torch("getitem", Tensor.__getitem__, (term, index), {})
-    term.has_views = True
+        return by_torch("getitem", Tensor.__getitem__, (given, index), {})
+    given.has_views = True
     if isinstance(value, Joined):
-        if index[0] is Ellipsis or len(index) >= term.dim():
+        if index[0] is Ellipsis or len(index) >= given.dims:
             value = padded(value)
         else:
             pieces = tuple(_taken(edges, simple(piece), index) for piece in value.pieces)
-            return Term(edges, Joined(pieces), is_view=True)
-    return Term(edges, _taken(edges, value, index), is_view=True)
+            return term(edges, Joined(pieces), is_view=True)
+    return term(edges, _taken(edges, value, index), is_view=True)
 
 
 def _taken(edges: Edges, value: Sum | Expression, index: tuple[Any, ...]) -> Sum:
@@ -190,14 +190,14 @@ def _taken(edges: Edges, value: Sum | Expression, index: tuple[Any, ...]) -> Sum
     return Sum({place: part[index] for place, part in value.full(edges).items()})
 
 
-def _chunk(term: Term, chunks: int, dim: int = 0) -> tuple[Term, ...]:
-    at, extent = _dim(term, dim), term.value.line[_dim(term, dim)]
-    return _split(term, -(-extent // chunks), at + 1)
+def _chunk(given: Term, chunks: int, dim: int = 0) -> tuple[Term, ...]:
+    at, extent = _dim(given, dim), given.value.line[_dim(given, dim)]
+    return _split(given, -(-extent // chunks), at + 1)
 
 
-def _split(term: Term, size: int | Sequence[int], dim: int = 0) -> tuple[Term, ...]:
-    at = _dim(term, dim)
-    extent = term.value.line[at]
+def _split(given: Term, size: int | Sequence[int], dim: int = 0) -> tuple[Term, ...]:
+    at = _dim(given, dim)
+    extent = given.value.line[at]
     if isinstance(size, int):
         size = [min(size, extent - start) for start in range(0, extent, size)]
     if sum(size) != extent:
@@ -205,7 +205,7 @@ def _split(term: Term, size: int | Sequence[int], dim: int = 0) -> tuple[Term, .
     parts, start = [], 0
     for width in size:
         index = (slice(None),) * (at + 1) + (slice(start, start + width),)
-        parts.append(_getitem(term, index))
+        parts.append(_getitem(given, index))
         start += width
     return tuple(parts)
 
@@ -214,8 +214,8 @@ def _as_values(terms: Sequence[Any]) -> tuple[Edges, list[Sum | Expression]]:
     edges = edges_of(terms)
     dims = _edges_dims(terms)
     values = []
-    for term in terms:
-        value = value_of(edges, term, dims)
+    for one in terms:
+        value = value_of(edges, one, dims)
         if isinstance(value, (Tensor, int, float)):
             raise Refused("the message joins features of edges with a tensor of other lines")
         values.append(simple(value))
@@ -223,66 +223,68 @@ def _as_values(terms: Sequence[Any]) -> tuple[Edges, list[Sum | Expression]]:
 
 
 def _edges_dims(terms: Sequence[Any]) -> int:
-    return next(term.dim() for term in terms if isinstance(term, Term))
+    return next(one.dims for one in terms if isinstance(one, Term))
 
 
 def _cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Term:
     edges, values = _as_values(tensors)
-    first = next(term for term in tensors if isinstance(term, Term))
+    first = next(one for one in tensors if isinstance(one, Term))
     if _dim(first, dim) != len(values[0].line) - 1:
         raise Refused("the message joins features of edges, but not in the last dimension")
-    return Term(edges, Joined(tuple(values)))
+    return term(edges, Joined(tuple(values)))
 
 
 def _stack(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Term:
     edges, values = _as_values(tensors)
-    first = next(term for term in tensors if isinstance(term, Term))
+    first = next(one for one in tensors if isinstance(one, Term))
     at = _dim(first, dim, 1)
     if len(values) == 1:
         return _unsqueeze(first, dim)
-    return Term(edges, beside(values, lambda blocks: torch.stack(blocks, at + 1)))
+    return term(edges, beside(values, lambda blocks: torch.stack(blocks, at + 1)))
 
 
-def _repeat(term: Term, *sizes: Any) -> Term:
-    sizes, value = tuple(_sizes(sizes)), term.value
-    is_known = len(sizes) == term.dim() and sizes[0] == 1
+def _repeat(given: Term, *sizes: Any) -> Term:
+    sizes, value = tuple(_sizes(sizes)), given.value
+    is_known = len(sizes) == given.dims and sizes[0] == 1
     if not is_known or not isinstance(value, Sum) or "edge" in value.parts:
         raise Refused("the message repeats features of edges")
-    parts = {place: part.repeat(sizes) for place, part in value.full(term.edges).items()}
-    return Term(term.edges, Sum(parts))
+    parts = {place: part.repeat(sizes) for place, part in value.full(given.edges).items()}
+    return term(given.edges, Sum(parts))
 
 
 # ---- along the line -----------------------------------------------------------------------------
 
 
-def _along(term: Term, dim: Any, dtype: Any = None) -> tuple[int, ...]:
+def _along(given: Term, dim: Any, dtype: Any = None) -> tuple[int, ...]:
     if dim is None:
         raise Refused("the message reduces over all edges")
-    if dtype not in (None, term.dtype):
+    if dtype not in (None, given.value.dtype):
         raise Refused("the message reduces features in another type")
     dims = dim if isinstance(dim, (tuple, list)) else (dim,)
-    return tuple(_dim(term, one) + 1 for one in dims)
+    return tuple(_dim(given, one) + 1 for one in dims)
 
 
-def _sum(term: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return _total(term, _along(term, dim, dtype), keepdim)
+def _sum(given: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return _total(given, _along(given, dim, dtype), keepdim)
 
 
-def _mean(term: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    dims = _along(term, dim, dtype)
-    return _total(term, dims, keepdim) / columns_of([term.shape[at] for at in dims])
+def _mean(given: Term, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    dims = _along(given, dim, dtype)
+    return _total(given, dims, keepdim) / columns_of([given.value.line[at - 1] for at in dims])
 
 
-def _total(term: Term, dims: tuple[int, ...], keepdim: bool) -> Any:
-    edges, value = term.edges, term.value
+def _total(given: Term, dims: tuple[int, ...], keepdim: bool) -> Any:
+    edges, value = given.edges, given.value
     line = tuple(
-        1 if at in dims else size for at, size in enumerate(term.shape) if at not in dims or keepdim
-    )[1:]
+        1 if at in dims else size
+        for at, size in enumerate(value.line, 1)
+        if at not in dims or keepdim
+    )
     if isinstance(value, Joined):
         value = padded(value)
     if isinstance(value, Sum):
         parts = {place: part.sum(dims, keepdim) for place, part in value.full(edges).items()}
-        return Term(edges, Sum(parts))
+        return term(edges, Sum(parts))
     if (
         isinstance(value, Expression)
         and value.line == value.frame
@@ -290,36 +292,36 @@ def _total(term: Term, dims: tuple[int, ...], keepdim: bool) -> Any:
         and edges.is_narrow(value.line[:-1])
     ):
         return summed(edges, value).reshape(edges.count, *line)
-    return _tailed(term, lambda result, weights: result.sum(dims, keepdim), line)
+    return _tailed(given, lambda result, weights: result.sum(dims, keepdim), line)
 
 
-def _softmax(term: Term, dim: int | None = None, dtype: Any = None, **named: Any) -> Any:
-    dim = _along(term, dim)[0]
-    made = by_line(term, lambda part: torch.softmax(part, dim, dtype=dtype))
+def _softmax(given: Term, dim: int | None = None, dtype: Any = None, **named: Any) -> Any:
+    dim = _along(given, dim)[0]
+    made = by_line(given, lambda part: torch.softmax(part, dim, dtype=dtype))
     if made is not None:
         return made
-    return by_torch("softmax", torch.softmax, (term, dim), {"dtype": dtype})
+    return by_torch("softmax", torch.softmax, (given, dim), {"dtype": dtype})
 
 
-def _layer_norm(term: Term, *args: Any, **kwargs: Any) -> Any:
-    made = by_line(term, lambda part: torch.nn.functional.layer_norm(part, *args, **kwargs))
+def _layer_norm(given: Term, *args: Any, **kwargs: Any) -> Any:
+    made = by_line(given, lambda part: torch.nn.functional.layer_norm(part, *args, **kwargs))
     if made is None:
         raise Refused("the message normalises values of both ends")
     return made
 
 
-def _clone(term: Term, **named: Any) -> Term:
-    return Term(term.edges, term.value)
+def _clone(given: Term, **named: Any) -> Term:
+    return term(given.edges, given.value)
 
 
-def _contiguous(term: Term, **named: Any) -> Term:
-    term.has_views = True
-    return Term(term.edges, term.value, is_view=True)
+def _contiguous(given: Term, **named: Any) -> Term:
+    given.has_views = True
+    return term(given.edges, given.value, is_view=True)
 
 
 def _new(name: str) -> Callable[..., Tensor]:
-    def make(term: Term, *args: Any, **kwargs: Any) -> Tensor:
-        like = torch.empty((), dtype=term.dtype, device=term.device)
+    def make(given: Term, *args: Any, **kwargs: Any) -> Tensor:
+        like = torch.empty((), dtype=given.value.dtype, device=given.edges.device)
         return getattr(like, name)(*args, **kwargs)  # type: ignore[no-any-return]
 
     return make

@@ -15,10 +15,9 @@ import torch
 import torch_geometric
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.inspector import Inspector
 from torch_geometric.nn import MessagePassing, conv
 
-from warploom.torch._internals import has_no_elements
+from warploom.torch._internals import has_global_hooks, has_no_elements
 
 TRIED = ("2.8",)
 
@@ -45,9 +44,17 @@ _HOOKS = (
     "_message_and_aggregate_forward_pre_hooks",
     "_message_and_aggregate_forward_hooks",
 )
-CONSTANT = (Inspector,)  # what a layer has of these types never changes
 EDGE_HOOKS = ("_edge_update_forward_pre_hooks", "_edge_update_forward_hooks")
 _hooks_of = operator.itemgetter(*_HOOKS)
+_HOOKS_OF_MODULE = (
+    "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"
+)  # fmt: skip
+_hooks_of_module = operator.itemgetter(*_HOOKS_OF_MODULE)
+
+# Methods whose work a served call does itself.
+_COMPARED = ("message", "aggregate", "update", "message_and_aggregate", "edge_update")
+METHODS = (*_COMPARED, "edge_updater")
+_methods: dict[type, list[Any]] = {}  # those of PyG, by class of layer with code of its own
 
 
 def is_tried() -> bool:
@@ -76,8 +83,34 @@ def mode_of(layer: MessagePassing) -> str | None:
     if torch.compiler.is_compiling():  # which does not read an itemgetter
         has_hooks = any(state[name] for name in _HOOKS)
     else:
-        has_hooks = any(_hooks_of(state))
-    return "hooks" if has_hooks else None
+        has_hooks = any(_hooks_of(state)) or has_global_hooks()
+    return "hooks" if has_hooks or has_hooks_of(layer._modules.get("aggr_module")) else None
+
+
+def has_hooks_of(module: torch.nn.Module | None) -> bool:
+    """Whether hooks of this module, or of one within it, see each call."""
+    if module is None:
+        return False
+    if torch.compiler.is_compiling():
+        return any(getattr(module, name) for name in _HOOKS_OF_MODULE)
+    if any(_hooks_of_module(module.__dict__)):
+        return True
+    return any(map(has_hooks_of, module._modules.values())) if module._modules else False
+
+
+def note_methods(cls: type) -> None:
+    """Note the methods that a class of PyG has, to see when one is replaced."""
+    found = [getattr(cls, name, None) for name in _COMPARED]
+    package = f"{torch_geometric.__name__}."
+    _methods[cls] = [m if m is None or m.__module__.startswith(package) else None for m in found]
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warploom_is_replaced(layer: MessagePassing) -> bool:
+    """Whether a method of a class with code of its own is not that of PyG."""
+    cls = type(layer)
+    known = _methods.get(cls)
+    return known is not None and known != [getattr(cls, name, None) for name in _COMPARED]
 
 
 def is_made_by_pyg(cls: type, propagate: Any) -> bool:
@@ -147,3 +180,10 @@ def plain_edges(edge_index: Tensor) -> Tensor:
     traced = torch.compiler.is_compiling()
     data: Tensor = edge_index.as_tensor() if traced else edge_index._data
     return data
+
+
+def install() -> None:
+    """Give layers the methods that compiled code calls for constants."""
+    MessagePassing._warploom_names = _warploom_names
+    MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg
+    MessagePassing._warploom_is_replaced = _warploom_is_replaced

@@ -1,11 +1,14 @@
 """The stand-in for features of edges in a message, and the call of torch's functions on it.
 
 A message runs as it is, with Terms in the place of `x_i` and `x_j`: torch calls
-`Term.__torch_function__` for each function of a Term, as it does for the proxies of `torch.fx`.
-Unlike these a Term knows its shape, the state of its layer is never out of date, and what a message
-computes of tensors alone runs as usual. `RULES` says what a function makes of a Term. A value that
-is narrow beside the features becomes a tensor where a function has no rule; another one is refused,
-and PyG computes the call.
+`__torch_function__` for each function of a Term, as it does for the proxies of `torch.fx`. What a
+message computes of tensors alone runs as usual. `RULES` says what a function makes of a Term. A
+value that is narrow beside the features becomes a tensor where a function has no rule; another one
+is refused, and PyG computes the call.
+
+In eager code a Term is a tensor without memory, so `isinstance` sees a Tensor, and what PyTorch
+computes in C++ without `__torch_function__` is refused. Code of `torch.compile` and `torch.export`
+cannot make such a tensor; there a Term is an object that behaves like one.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from warploom._pyg_graphs import Refused
-from warploom._pyg_terms import Edges, Sum, Value, gathered
+from warploom.pyg._checks import Refused
+from warploom.pyg._values import Edges, Sum, Value
+from warploom.pyg._walks import gathered
+from warploom.torch._internals import tensor_without_memory, without_overrides
 
 # By the name of a function, without the underscores of operators.
 RULES: dict[str, Callable[..., Any]] = {}
@@ -55,23 +60,82 @@ _INPLACE_AT = {
     "silu": 1,
 }
 _SWAPPED = {"rsub": "sub", "rtruediv": "div", "rdiv": "div"}
+_REASONS = {
+    **dict.fromkeys(
+        ("bool", "float", "index", "int", "item", "tolist"),
+        "the message's control flow depends on features of edges",
+    ),
+    "setitem": "the message writes to some features of edges",
+}
+# What a tensor says of itself, and whether that depends on its shape.
+_SHAPES = ("shape", "size", "numel", "nelement", "__len__", "nbytes")
+_KINDS = (
+    *("dtype", "device", "ndim", "dim", "ndimension", "is_cuda", "is_cpu", "layout", "is_sparse"),
+    *("is_floating_point", "is_complex", "element_size", "itemsize", "get_device", "is_quantized"),
+)
+
+
+def _getter(name: str) -> Any:
+    """The function that PyTorch calls for a method or an attribute of a tensor."""
+    found = getattr(Tensor, name)
+    return found if callable(found) else found.__get__
+
+
+_FACTS = {_getter(name): name in _SHAPES for name in (*_SHAPES, *_KINDS)}
 
 
 class Term:
-    """A value of each edge of a call, which behaves as a tensor (edges, *line).
+    """A value of each edge of a call, which behaves as a tensor (edges, *line)."""
 
-    It has no __slots__, which torch.compile cannot trace beside __getattr__.
-    """
+    edges: Edges
+    value: Value
+    has_views: bool  # shares memory with another tensor of the message
+    made: Tensor | None
 
-    def __init__(self, edges: Edges, value: Value, *, is_view: bool = False) -> None:
-        self.edges = edges
-        self.value = value
-        self.has_views = is_view  # shares memory with another tensor of the message
-        self._made: Tensor | None = None
+    @property
+    def dims(self) -> int:
+        return 1 + len(self.value.line)
+
+    def tensor(self) -> Tensor:
+        """The value as a tensor, made once; refused where it is as wide as features."""
+        if self.made is None:
+            if not self.edges.is_narrow(self.value.line):
+                raise Refused("the message needs features of edges in memory")
+            self.made = gathered(self.edges, self.value)
+        return self.made
+
+
+class _Tensor(Term, Tensor):
+    """A Term in eager code."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        reads_shape = _FACTS.get(function)
+        if reads_shape is None:
+            return apply(function, args, kwargs or {})
+        if reads_shape:
+            args[0].edges.shape_is_read = True
+        with without_overrides():
+            return function(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> NoReturn:
+        raise Refused(f"the message calls {function} of features of edges")
+
+
+class _Traced(Term):
+    """A Term in compiled code. It has no __slots__, which PyTorch cannot trace with __getattr__."""
+
+    def __init__(self, edges: Edges, value: Value, is_view: bool) -> None:
+        self.edges, self.value, self.has_views = edges, value, is_view
+        self.made = None
 
     @property
     def shape(self) -> torch.Size:
-        self.edges.shape_is_read = True
         return torch.Size((self.edges.count, *self.value.line))
 
     @property
@@ -84,7 +148,7 @@ class Term:
 
     @property
     def ndim(self) -> int:
-        return 1 + len(self.value.line)
+        return self.dims
 
     @property
     def is_cuda(self) -> bool:
@@ -94,21 +158,13 @@ class Term:
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
-        return self.ndim
+        return self.dims
 
     def numel(self) -> int:
         return self.shape.numel()
 
     def is_floating_point(self) -> bool:
         return True
-
-    def tensor(self) -> Tensor:
-        """The value as a tensor, made once; refused where it is as wide as features."""
-        if self._made is None:
-            if not self.edges.is_narrow(self.value.line):
-                raise Refused("the message needs features of edges in memory")
-            self._made = gathered(self.edges, self.value)
-        return self._made
 
     @classmethod
     def __torch_function__(
@@ -127,17 +183,6 @@ class Term:
     def __len__(self) -> int:
         return self.edges.count
 
-    def __bool__(self) -> NoReturn:
-        raise Refused("the message's control flow depends on features of edges")
-
-    __int__ = __float__ = __index__ = __bool__
-
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise Refused("the message writes to some features of edges")
-
-    def __iter__(self) -> NoReturn:
-        raise Refused("the message iterates over edges")
-
 
 def _operator(name: str) -> Any:
     method = getattr(Tensor, name)
@@ -147,9 +192,20 @@ def _operator(name: str) -> Any:
 for _name in (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "matmul", "rmatmul"),
     *("pow", "rpow", "neg", "pos", "abs", "getitem", "lt", "le", "gt", "ge", "eq", "ne"),
-    *("iadd", "isub", "imul", "itruediv"),
+    *("iadd", "isub", "imul", "itruediv", "setitem", "bool", "int", "float", "index", "iter"),
 ):
-    setattr(Term, f"__{_name}__", _operator(f"__{_name}__"))
+    setattr(_Traced, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def term(edges: Edges, value: Value, *, is_view: bool = False) -> Term:
+    """The stand-in for a value."""
+    if edges.is_traced:
+        return _Traced(edges, value, is_view)
+    made: Term = tensor_without_memory(
+        _Tensor, (edges.count, *value.line), value.dtype, edges.device
+    )
+    made.edges, made.value, made.has_views, made.made = edges, value, is_view, None
+    return made
 
 
 # ---- one function -------------------------------------------------------------------------------
@@ -158,6 +214,9 @@ for _name in (
 def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of torch with Terms among its arguments."""
     written: str = function.__name__
+    if written == "__get__":
+        name = function.__self__.__name__
+        raise Refused(f"the message reads the attribute {name} of features of edges")
     name = written.strip("_")
     at = _INPLACE_AT.get(name)
     if at is not None and len(args) > at:
@@ -169,7 +228,9 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     terms = [arg for arg in flat((args, kwargs)) if isinstance(arg, Term)]
     if terms[0].edges.has_gradients != torch.is_grad_enabled():
         raise Refused("the message turns gradients on or off")
-    if in_place and any(term.has_views for term in terms):
+    if name in _REASONS:
+        raise Refused(_REASONS[name])
+    if in_place and any(one.has_views for one in terms):
         raise Refused(f"the message writes features of edges in place ({name})")
     args, kwargs = _with_made(args), _with_made(kwargs)
     if not any(isinstance(arg, Term) for arg in flat((args, kwargs))):
@@ -180,13 +241,19 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not in_place:
         return made
     target = args[0]
-    if not isinstance(target, Term) or not isinstance(made, Term):
+    is_like = (
+        isinstance(target, Term)
+        and isinstance(made, Term)
+        and (made.value.line, made.value.dtype) == (target.value.line, target.value.dtype)
+    )
+    if not is_like:
         raise Refused(f"the message writes features of edges in place ({name})")
     target.value = made.value
     return target
 
 
 def flat(value: Any) -> list[Any]:
+    """The leaves of nested arguments."""
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, (tuple, list)):
@@ -203,7 +270,7 @@ def flat(value: Any) -> list[Any]:
 def _with_made(value: Any) -> Any:
     """The arguments, with the tensor of each Term that has one."""
     if isinstance(value, Term):
-        return value if value._made is None else value._made
+        return value if value.made is None else value.made
     if type(value) in (tuple, list):
         return type(value)(_with_made(part) for part in value)
     if type(value) is dict:
@@ -222,23 +289,20 @@ def _rule(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def by_torch(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """The function of tensors, where the Terms are narrow."""
     terms = [leaf for leaf in flat((args, kwargs)) if isinstance(leaf, Term)]
-    if not all(term.edges.is_narrow(term.value.line) for term in terms):
+    if not all(one.edges.is_narrow(one.value.line) for one in terms):
         raise Refused(f"the message calls {name} of features of edges")
-    for term in terms:
-        term.tensor()
+    for one in terms:
+        one.tensor()
     return function(*_with_made(args), **_with_made(kwargs))
 
 
-def one_place(term: Term) -> tuple[str, Tensor] | None:
-    """The place and tensor of a value that a tensor of nodes (or a narrow one of edges) gives."""
-    value = term.value
+def by_line(given: Term, function: Callable[[Tensor], Tensor]) -> Term | None:
+    """A function that acts on each line alone, applied before the gather: where one tensor, of
+    nodes or a narrow one of edges, gives the value."""
+    value = given.value
     if not isinstance(value, Sum) or len(value.parts) != 1:
         return None
     ((place, part),) = value.parts.items()
-    return None if place == "edge" and not term.edges.is_narrow(value.line) else (place, part)
-
-
-def by_line(term: Term, function: Callable[[Tensor], Tensor]) -> Term | None:
-    """A function that acts on each line alone, applied before the gather."""
-    one = one_place(term)
-    return None if one is None else Term(term.edges, Sum({one[0]: function(one[1])}))
+    if place == "edge" and not given.edges.is_narrow(value.line):
+        return None
+    return term(given.edges, Sum({place: function(part)}))

@@ -12,18 +12,19 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
-from warploom import _pyg_compiled, _pyg_messages, _pyg_norm, _pyg_partitioned
-from warploom._pyg_calls import (
+from warploom.pyg import _compiled, _norm, _partitioned
+from warploom.pyg._checks import (
     TYPES,
+    Refused,
     check_dense,
     check_edges,
     check_sum,
     reduction_of,
-    replace,
-    serving,
 )
-from warploom._pyg_graphs import Refused, find_sorted, order_values
-from warploom._pyg_names import PROPAGATES, sizes_of
+from warploom.pyg._names import PROPAGATES, note_methods, sizes_of
+from warploom.pyg._propagate import propagate, serving
+from warploom.pyg._sorted import find_sorted, order_values
+from warploom.pyg._switch import replace
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, is_plain
 from warploom.torch.distributed import PartitionedGraph
@@ -107,7 +108,7 @@ def _multiply(
     if edges == 0 or rows == 0 or features.size(1) == 0:
         raise Refused("empty graph or features")
     if torch.compiler.is_compiling():
-        return _pyg_compiled.product(layer, edge_index, features, values, rows, reduce)
+        return _compiled.product(layer, edge_index, features, values, rows, reduce)
     found = find_sorted(layer, edge_index, to_source, rows, cols)
     ordered = None if values is None else order_values(found, values)
     message = "copy_b" if ordered is None else "mul"
@@ -120,10 +121,10 @@ def _propagate(
 ) -> Tensor:
     reduce = reduction_of(layer)
     if reduce is None:
-        return _pyg_messages.propagate(layer, edge_index, size, **kwargs)
+        return propagate(layer, edge_index, size, **kwargs)
     x, weight = kwargs["x"], kwargs.get("edge_weight")
     if type(edge_index) is PartitionedGraph:
-        return _pyg_partitioned.propagate(layer, edge_index, reduce, x, weight)
+        return _partitioned.propagate(layer, edge_index, reduce, x, weight)
     return _multiply(layer, edge_index, size, reduce, x, weight)
 
 
@@ -171,17 +172,17 @@ def _with_norm(
     check_sum(layer)
     check_edges(edge_index)
     nodes, dtype = x.size(-2), x.dtype
-    suits = _pyg_norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
+    suits = _norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
     if not suits and (edge_weight is not None or layer.add_self_loops):
         raise Refused("a norm of other edges in compiled code")
     features = layer.lin(x)
     check_dense(layer, features)
     values = None
     if edge_weight is None:
-        how = _pyg_compiled.norm_text(layer, dtype)
+        how = _compiled.norm_text(layer, dtype)
     else:
-        how = _pyg_compiled.APPENDED
-        _, values = _pyg_norm.normalise(
+        how = _compiled.APPENDED
+        _, values = _norm.normalise(
             edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
         )
         dtype = torch.promote_types(values.dtype, features.dtype)
@@ -190,18 +191,19 @@ def _with_norm(
         if torch.promote_types(features.dtype, dtype) is not dtype:
             raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
         features = features.to(dtype)
-    out = _pyg_compiled.product(layer, edge_index, features, values, nodes, "sum", how)
+    out = _compiled.product(layer, edge_index, features, values, nodes, "sum", how)
     return out if layer.bias is None else out + layer.bias
 
 
 def install() -> None:
     """Wrap the methods of these layers."""
-    _pyg_compiled.install()
+    _compiled.install()
     with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
         for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
             cls(argument, argument)
         GINConv(torch.nn.Identity())
     for cls in LAYERS:
+        note_methods(cls)
         for name in PROPAGATES:
             replace(cls, name, serving(_propagate, cls))
     # What these forwards refuse, `propagate` counts.

@@ -9,9 +9,9 @@ from typing import Any, Union
 import torch
 from torch import Tensor
 
-from warploom._pyg_graphs import Refused
-from warploom._pyg_stand_in import RULES, Term, by_line, by_torch, flat
-from warploom._pyg_terms import (
+from warploom.pyg._checks import Refused
+from warploom.pyg._stand_in import RULES, Term, by_line, by_torch, flat, term
+from warploom.pyg._values import (
     Edges,
     Expression,
     Joined,
@@ -20,7 +20,6 @@ from warploom._pyg_terms import (
     Value,
     as_expression,
     broadcast,
-    columns_of,
     combine,
     deepened,
     padded,
@@ -80,31 +79,31 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def _applied(term: Term, function: Callable[[Tensor], Tensor], form: str) -> Term:
+def _applied(given: Term, function: Callable[[Tensor], Tensor], form: str) -> Term:
     """A function of each element: of the tensor that gives the value, or as an expression."""
-    made = by_line(term, function)
+    made = by_line(given, function)
     if made is not None:
         return made
-    expression = as_expression(term.edges, term.value)
-    return Term(term.edges, expression._replace(text=form.format(expression.text)))
+    expression = as_expression(given.edges, given.value)
+    return term(given.edges, expression._replace(tree=(form, expression.tree)))
 
 
 def _elementwise(name: str) -> Callable[..., Any]:
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
     defaults = _DEFAULTS.get(name, {})
 
-    def apply(term: Term, *args: Any, **kwargs: Any) -> Any:
+    def apply(given: Term, *args: Any, **kwargs: Any) -> Any:
         def of_part(part: Tensor) -> Tensor:
             return function(part, *args, **kwargs)  # type: ignore[no-any-return]
 
-        given = {**dict(zip(defaults, args)), **kwargs}
+        options = {**dict(zip(defaults, args)), **kwargs}
         is_default = len(args) <= len(defaults) and all(
-            option in defaults and defaults[option] == value for option, value in given.items()
+            option in defaults and defaults[option] == value for option, value in options.items()
         )
         if name in _UNARY and is_default:
-            return _applied(term, of_part, _UNARY[name])
-        made = by_line(term, of_part)
-        return by_torch(name, function, (term, *args), kwargs) if made is None else made
+            return _applied(given, of_part, _UNARY[name])
+        made = by_line(given, of_part)
+        return by_torch(name, function, (given, *args), kwargs) if made is None else made
 
     return apply
 
@@ -143,41 +142,34 @@ def value_of(edges: Edges, known: Any, dims: int) -> Value | Known:
     return known.squeeze(0) if known.dim() == dims and dims > 0 else known
 
 
+def dims_of(part: Any) -> int:
+    """The dimensions of a Term or tensor; 0 of a number."""
+    if isinstance(part, Term):
+        return part.dims
+    return part.dim() if isinstance(part, Tensor) else 0
+
+
 def _binary(name: str, left: Any, right: Any) -> Any:
     edges = edges_of(left, right)
-    dims = max(part.dim() for part in (left, right) if isinstance(part, (Term, Tensor)))
-    values = [value_of(edges, _of_dims(part, dims), dims) for part in (left, right)]
-    first, second = values
+    dims = max(dims_of(left), dims_of(right))
+    if any(isinstance(part, Term) and part.dims != dims for part in (left, right)):
+        raise Refused("the message broadcasts edges over another dimension")
+    first, second = (value_of(edges, part, dims) for part in (left, right))
     if isinstance(first, Joined):
         first = padded(first)
     if isinstance(second, Joined):
         second = padded(second)
-    if name in ("add", "sub") and isinstance(first, Sum) and isinstance(second, Sum):
-        return Term(edges, added(edges, first, second, name))
     if isinstance(first, Sum) and isinstance(second, Sum):
+        if name in ("add", "sub"):
+            return term(edges, added(edges, first, second, name))
         places = list(first.parts) + list(second.parts)
         if len(places) == 2 and places[0] == places[1] != "edge":
             (mine,), (other,) = first.parts.values(), second.parts.values()
             mine, other = _aligned(mine, other)
-            return Term(edges, Sum({places[0]: _OPERATIONS[name](mine, other)}))
+            return term(edges, Sum({places[0]: _OPERATIONS[name](mine, other)}))
     if isinstance(first, (Tensor, int, float)) or isinstance(second, (Tensor, int, float)):
         return _with_shared(edges, name, first, second)
-    if (
-        edges.is_small
-        and isinstance(first, Sum)
-        and isinstance(second, Sum)
-        and (isinstance(left, Tensor) or isinstance(right, Tensor))
-        and 2 * columns_of(broadcast(first.line, second.line)) <= edges.widest
-    ):
-        return by_torch(name, _OPERATIONS[name], (left, right), {})
-    return Term(edges, combine(edges, _BINARY[name], first, second))
-
-
-def _of_dims(part: Any, dims: int) -> Any:
-    """A Term with as many dimensions as it is broadcast to would have edges elsewhere."""
-    if isinstance(part, Term) and part.dim() != dims:
-        raise Refused("the message broadcasts edges over another dimension")
-    return part
+    return term(edges, combine(edges, _BINARY[name], first, second))
 
 
 def _aligned(*parts: Tensor) -> list[Tensor]:
@@ -215,27 +207,27 @@ def _with_shared(edges: Edges, name: str, first: Any, second: Any) -> Term:
         if not is_factor:
             raise Refused("the message adds to a linear map of both ends")
         line = broadcast(value.line, getattr(shared, "shape", ()))
-        return Term(edges, Tailed(value.inner, (*value.steps, lambda r, w: act(r)), line))
+        return term(edges, Tailed(value.inner, (*value.steps, lambda r, w: act(r)), line))
     if isinstance(value, Sum):
         nodes = [place for place in value.parts if place != "edge"]
         if len(value.parts) == 1 and (nodes or edges.is_narrow(value.line)):
-            return Term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
+            return term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
         if is_factor and len(nodes) == len(value.parts):
-            return Term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
+            return term(edges, Sum({place: act(part) for place, part in value.parts.items()}))
         if name in ("add", "sub") and nodes and is_left:
             parts = dict(value.parts)
             parts[nodes[0]] = act(parts[nodes[0]])
-            return Term(edges, Sum(parts))
+            return term(edges, Sum(parts))
     expression = as_expression(edges, value)
     if not isinstance(shared, Tensor):
         text = repr(shared) if shared >= 0 else f"({shared!r})"
-        texts = (expression.text, text) if is_left else (text, expression.text)
-        return Term(edges, expression._replace(text=_BINARY[name].format(*texts)))
+        form = _BINARY[name].format(*(("{0}", text) if is_left else (text, "{0}")))
+        return term(edges, expression._replace(tree=(form, expression.tree)))
     if shared.dim() == 0:  # whose type decides nothing
         shared = shared.to(expression.dtype)
     rows = Sum({"row": shared.expand(edges.graph.rows, *shared.shape)})
     both = (expression, rows) if is_left else (rows, expression)
-    return Term(edges, combine(edges, _BINARY[name], *both))
+    return term(edges, combine(edges, _BINARY[name], *both))
 
 
 def _pow(base: Any, exponent: Any) -> Any:
@@ -245,28 +237,28 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _applied(base, lambda part: part**exponent, form)
 
 
-def _leaky_relu(term: Term, negative_slope: float = 0.01, inplace: bool = False) -> Term:
+def _leaky_relu(given: Term, negative_slope: float = 0.01, inplace: bool = False) -> Term:
     def of_part(part: Tensor) -> Tensor:
         return torch.nn.functional.leaky_relu(part, negative_slope=negative_slope)
 
-    return _applied(term, of_part, f"leaky_relu({{0}},{float(negative_slope)!r})")
+    return _applied(given, of_part, f"leaky_relu({{0}},{float(negative_slope)!r})")
 
 
-def _clamp(term: Term, min: Any = None, max: Any = None) -> Term:
+def _clamp(given: Term, min: Any = None, max: Any = None) -> Term:
     if any(isinstance(limit, (Tensor, Term)) for limit in (min, max)):
         raise Refused("the message clamps by a tensor")
     form = "{0}" if min is None else f"max({{0}},({float(min)!r}))"
     form = form if max is None else f"min({form},({float(max)!r}))"
-    return _applied(term, lambda part: part.clamp(min, max), form)
+    return _applied(given, lambda part: part.clamp(min, max), form)
 
 
 def _dropout(
-    term: Any, p: float = 0.5, training: bool = True, inplace: bool = False, train: Any = None
+    given: Any, p: float = 0.5, training: bool = True, inplace: bool = False, train: Any = None
 ) -> Any:
     training = training if train is None else train
     if not training or p == 0:
-        return term
-    return by_torch("dropout", torch.nn.functional.dropout, (term, p, True), {})
+        return given
+    return by_torch("dropout", torch.nn.functional.dropout, (given, p, True), {})
 
 
 RULES.update({name: _elementwise(name) for name in _ELEMENTWISE})

@@ -14,9 +14,9 @@ from torch_geometric.nn.aggr import (
     SoftmaxAggregation,
 )
 
-from warploom._pyg_calls import REDUCTIONS
-from warploom._pyg_graphs import Refused
-from warploom._pyg_terms import Edges, Sum, Value, as_expression, combine, reduced, softmax
+from warploom.pyg._checks import REDUCTIONS, Refused
+from warploom.pyg._values import Edges, Sum, Value, as_expression, combine
+from warploom.pyg._walks import PRODUCT, reduced, softmax
 
 _LEAST_VARIANCE = 1e-5  # of EGConv's std
 
@@ -85,9 +85,9 @@ def _softmax(edges: Edges, value: Value, module: SoftmaxAggregation) -> Tensor:
     scaled = message
     if isinstance(scale, Tensor):
         rows = scale.reshape(-1).expand(edges.graph.rows, scale.numel())
-        scaled = combine(edges, "({0}*{1})", message, Sum({"row": rows}))
+        scaled = combine(edges, PRODUCT, message, Sum({"row": rows}))
     elif scale != 1:
-        scaled = message._replace(text=f"({message.text}*({scale!r}))")
+        scaled = message._replace(tree=(f"({{0}}*({scale!r}))", message.tree))
     return softmax(edges, message, scaled)
 
 
@@ -100,7 +100,7 @@ def _aggregate_eg(edges: Edges, layer: EGConv, value: Value, given: dict[str, An
         found["std"] = found["std"].clamp(min=_LEAST_VARIANCE).sqrt()
     if "symnorm" in layer.aggregators:
         weights = Sum({"edge": given["symnorm_weight"].view(-1, 1)})
-        (found["symnorm"],) = reduced(edges, combine(edges, "({0}*{1})", value, weights), ("sum",))
+        (found["symnorm"],) = reduced(edges, combine(edges, PRODUCT, value, weights), ("sum",))
     outs = [found[kind] for kind in layer.aggregators]
     return torch.stack(outs, dim=1) if len(outs) > 1 else outs[0]
 

@@ -1,0 +1,127 @@
+"""What a call of a layer must be to be served: the layer, its arguments, and PyTorch's modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+from torch_geometric.nn import MessagePassing
+from torch_geometric.nn.aggr import (
+    MaxAggregation,
+    MeanAggregation,
+    MinAggregation,
+    StdAggregation,
+    SumAggregation,
+    VarAggregation,
+)
+
+from warploom.pyg._names import METHODS, mode_of
+from warploom.torch._capture import is_replayed
+from warploom.torch._internals import (
+    is_forward_differentiated,
+    is_plain,
+    is_transformed,
+    tracing_state,
+)
+
+REDUCTIONS: dict[type, str] = {
+    SumAggregation: "sum",
+    MeanAggregation: "mean",
+    MaxAggregation: "max",
+    MinAggregation: "min",
+    VarAggregation: "var",
+    StdAggregation: "std",
+}
+PRODUCTS = ("sum", "mean", "max", "min")  # reductions of products with a sparse matrix
+TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+REPLACED = "a method of the layer was replaced"
+# Edges times columns from which on a walk saves more than the host takes to trace a message. Tried
+# on two cores; for GPUs calculated, as PyG moves each number some six times, at 3 TB/s.
+LEAST_WORK = {"cpu": 2**19, "cuda": 2**24}
+
+
+class Refused(Exception):
+    """The reason why PyG computes this call."""
+
+
+def check_layer(layer: MessagePassing) -> None:
+    """Raise why the layer as it is cannot be served."""
+    mode = mode_of(layer)
+    if mode is not None:
+        raise Refused(mode)
+    state = layer.__dict__
+    if torch.compiler.is_compiling():  # which reads no keys of a module
+        replaced = any(name in state for name in METHODS)
+    else:
+        replaced = not state.keys().isdisjoint(METHODS)
+    if replaced or layer._warploom_is_replaced():
+        raise Refused(REPLACED)
+
+
+def reduction_of(layer: MessagePassing) -> str | None:
+    """The reduction of a layer that can be served; None for an aggregation that is no product."""
+    check_layer(layer)
+    # Not layer.aggr_module: torch finds a module's attribute only after all others.
+    reduce = REDUCTIONS.get(type(layer._modules.get("aggr_module")))  # type: ignore[arg-type]
+    return reduce if reduce in PRODUCTS else None
+
+
+def check_sum(layer: MessagePassing) -> None:
+    """Raise unless the layer can be served and adds messages."""
+    if reduction_of(layer) != "sum":
+        raise Refused(f"aggregation {layer.aggr}")
+
+
+def check_edges(edges: Any, what: str = "") -> None:
+    """Raise unless these are the edges of a call that can be served; what: the call."""
+    if not is_plain(edges) and type(edges) is not EdgeIndex:
+        raise Refused(f"{what}edges as {type(edges).__name__}")
+    if edges.layout is not torch.strided:
+        raise Refused(f"{what}a sparse matrix")
+    if edges.dtype not in (torch.int64, torch.int32) or edges.dim() != 2 or edges.shape[0] != 2:
+        raise Refused("edge_index is not an integer matrix of 2 rows")
+
+
+def check_call() -> None:
+    """Raise where a call is not computed now, or not differentiated backward."""
+    if torch.compiler.is_compiling():
+        return
+    if is_transformed() or tracing_state() is not None:
+        raise Refused("function transform or tracing")
+    if is_forward_differentiated():
+        raise Refused("forward-mode derivatives")
+
+
+def check_dense(layer: MessagePassing, x: Any) -> Tensor:
+    """The features of a call that can be served."""
+    if not is_plain(x):
+        raise Refused("features are not a plain tensor")
+    if x.dim() != 2 or layer.node_dim not in (-2, 0):
+        raise Refused("features are not a matrix with a row for each node")
+    if x.dtype not in TYPES:
+        raise Refused(f"features of type {x.dtype}")
+    if not (x.is_cuda or x.is_cpu) or x.layout is not torch.strided:
+        raise Refused("features in unsupported memory")
+    check_call()
+    return x  # type: ignore[no-any-return]
+
+
+def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int = 1) -> bool:
+    """Whether a walk over these edges, or those of one relation, takes less time than PyG.
+
+    In a step that is replayed it always does. Edges of other types are refused elsewhere.
+    """
+    if not isinstance(edge_index, Tensor) or is_replayed():
+        return True
+    least = LEAST_WORK.get(edge_index.device.type, 0) * relations
+    edges, dim = edge_index.shape[-1], layer.node_dim
+    for given in features:
+        for part in given if type(given) in (tuple, list) else (given,):
+            if isinstance(part, Tensor) and part is not edge_index:
+                size = part.shape
+                lines = size[dim] if len(size) > 1 else size.numel()
+                if edges * size.numel() >= least * lines:
+                    return True
+    return False

@@ -1,0 +1,311 @@
+"""What PyG's layers make of an edge_index in each step: computed once and found again.
+
+These are the norms of gcn_norm and of ChebConv, edge lists with or without self loops, and those of
+relations. As the same tensor at each step, such a list is sorted once (`_sorted`). Layers whose
+message is left to PyG make them as PyG does.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    FAConv,
+    GCN2Conv,
+    GCNConv,
+    MessagePassing,
+    MixHopConv,
+    PDNConv,
+    SGConv,
+    SSGConv,
+)
+from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.conv import gat_conv, gcn_conv
+
+from warploom.pyg import _norm
+from warploom.pyg._checks import Refused, check_layer, pays
+from warploom.pyg._memory import Memory, is_capturing, memory_of
+from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
+from warploom.pyg._sorted import without_graphs
+from warploom.pyg._switch import is_active, passing, replace
+from warploom.torch._internals import is_plain
+
+# Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
+# of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
+_layer = threading.local()
+# Layers besides GCNConv that add features times weights which gcn_norm made.
+_SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
+# While a layer that adds messages is traced: edges with loops behind them, and of which edges.
+_appended: list[tuple[Any, Any]] = []
+
+
+# ---- the layer ----------------------------------------------------------------------------------
+
+
+def _sums(layer: MessagePassing, classes: tuple[type, ...] = (GCNConv,)) -> bool:
+    """Whether an edge of weight 0 adds nothing; derived layers may have other messages."""
+    if type(layer) not in classes or getattr(layer, "cached", False):
+        return False
+    try:
+        check_layer(layer)
+    except Refused:
+        return False
+    return type(layer._modules.get("aggr_module")) is SumAggregation
+
+
+def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A layer's forward, which tells the functions below whether the layer runs on warploom."""
+    if not is_active(self):
+        return original(self, *args, **kwargs)
+    args, kwargs = without_graphs(args, kwargs)
+    if torch.compiler.is_compiling():
+        if not _sums(self, _SUMS):
+            return original(self, *args, **kwargs)
+        start = len(_appended)
+        _appended.append((None, None))
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            del _appended[start:]
+    if type(self) is not GCNConv and not _is_served(self, args, kwargs):
+        return original(self, *args, **kwargs)
+    _layer.is_active = True
+    _layer.masks = 0
+    _layer.sums = _sums(self)
+    try:
+        return original(self, *args, **kwargs)
+    finally:
+        _layer.is_active = False
+
+
+def _is_served(layer: Any, args: Any, kwargs: Any) -> bool:
+    """Whether the layer's message is likely to be traced, by the sizes of what it is given."""
+    given = (*args, *kwargs.values())
+    for edges in given:
+        if isinstance(edges, Tensor) and edges.dim() == 2 and not edges.is_floating_point():
+            return pays(layer, edges, given, getattr(layer, "num_relations", 1))
+    return False
+
+
+def _memory(edge_index: Any) -> Memory | None:
+    """What a layer that runs on warploom has made of its edges."""
+    if getattr(_layer, "is_active", False) and type(edge_index) is Tensor:
+        return memory_of(edge_index)
+    return None
+
+
+def _remembered(
+    memory: Memory, key: Any, edge_index: Tensor, weight: Tensor | None, compute: Callable[[], Any]
+) -> Any:
+    """The edges and weights that `compute` makes, or has made, of edges and constant weights."""
+    known = memory.get(key, weight)
+    if known is not None:
+        return known
+    with torch.inference_mode(False), torch.no_grad():
+        made = compute()
+    if made[0] is not edge_index:
+        memory.keep(key, made, weight)
+    return made
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def _normed(
+    original: Callable[..., Any],
+    edge_index: Any,
+    edge_weight: Tensor | None = None,
+    num_nodes: int | None = None,
+    improved: bool = False,
+    add_self_loops: bool = True,
+    flow: str = "source_to_target",
+    dtype: torch.dtype | None = None,
+) -> Any:
+    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
+
+    Its result for new weights is computed again, with the edge_index of the answer before: that
+    depends only on the edges, and as the same tensor it needs no new sorting.
+    """
+    arguments = (num_nodes, improved, add_self_loops, flow, dtype)
+    compiling = torch.compiler.is_compiling()
+    memory = None if compiling else _memory(edge_index)
+    if not (bool(_appended) and is_plain(edge_index) if compiling else _is_own(edge_index)):
+        return original(edge_index, edge_weight, *arguments)
+    compute: Callable[..., Any] = original
+    if (compiling or _layer.sums) and _norm.suits(
+        edge_index, edge_weight, num_nodes, improved, add_self_loops
+    ):
+        compute = _norm.normalise
+    if memory is None:
+        made = compute(edge_index, edge_weight, *arguments)
+        if compiling and compute is not original:
+            _appended.append((made[0], edge_index))
+        return made
+    key = (compute, *arguments)
+    is_constant = edge_weight is None or not (
+        edge_weight.requires_grad or edge_weight.is_inference()
+    )
+    if is_constant:
+        known = memory.get((key, "weights"), edge_weight)
+        edges = memory.get((key, "edges"))
+        if known is not None and edges is not None:
+            return edges[0] if edges[0] is not None else edge_index, known[0]
+        with torch.inference_mode(False), torch.no_grad():
+            made = compute(edge_index, edge_weight, *arguments)
+        memory.keep((key, "weights"), (made[1],), edge_weight)
+    else:
+        made = compute(edge_index, edge_weight, *arguments)
+    return _first(memory, (key, "edges"), edge_index, made[0]), made[1]
+
+
+def _is_own(edge_index: Any) -> bool:
+    return getattr(_layer, "is_active", False) and type(edge_index) is Tensor
+
+
+def _first(memory: Memory, key: Any, edge_index: Tensor, edges: Tensor) -> Tensor:
+    """The edges of the first call, which are sorted already; these if it is the first.
+
+    Kept as None where they are the edge_index, whose life must not depend on its memory.
+    """
+    known = memory.get(key)
+    if known is not None:
+        return edge_index if known[0] is None else known[0]
+    if edges.layout is torch.strided and not edges.is_inference():
+        memory.keep(key, (None if edges is edge_index else edges,))
+    return edges
+
+
+def appended_to(edges: Tensor) -> Tensor | None:
+    """The edges that a traced layer has appended loops to, which gave these."""
+    return next((source for made, source in _appended if made is edges), None)
+
+
+def norm_of(
+    edge_index: Tensor, nodes: int, improved: bool, add_self_loops: bool, flow: str,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """What gcn_norm makes of the edges of a GCNConv that runs on warploom."""
+    before = dict(vars(_layer))
+    _layer.is_active = _layer.sums = True
+    try:
+        return gcn_conv.gcn_norm(  # type: ignore[no-any-return]
+            edge_index, None, nodes, improved, add_self_loops, flow, dtype
+        )
+    finally:
+        _layer.is_active = False
+        vars(_layer).update(before)
+
+
+def _laplacian(
+    original: Callable[..., Any],
+    self: MessagePassing,
+    edge_index: Any,
+    num_nodes: int | None,
+    edge_weight: Tensor | None,
+    normalization: str | None,
+    lambda_max: Any = None,
+    dtype: torch.dtype | None = None,
+    batch: Tensor | None = None,
+) -> Any:
+    """ChebConv's scaled Laplacian, which keeps its answer for constant edges and weights."""
+    memory = None
+    if (
+        not torch.compiler.is_compiling()
+        and batch is None
+        and not isinstance(lambda_max, Tensor)
+        and (edge_weight is None or not (edge_weight.requires_grad or edge_weight.is_inference()))
+    ):
+        memory = _memory(edge_index)
+    arguments = (num_nodes, edge_weight, normalization, lambda_max, dtype, batch)
+    compute = functools.partial(original, self, edge_index, *arguments)
+    if memory is None:
+        return compute()
+    key = (original, num_nodes, normalization, lambda_max, dtype)
+    return _remembered(memory, key, edge_index, edge_weight, compute)
+
+
+# ---- self loops ----------------------------------------------------------------------------------
+
+
+def add_loops(
+    fill_value: Any, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
+) -> tuple[Tensor, Tensor | None]:
+    """GATConv's self loops; the edges are those of the first call with the same edge_index."""
+    memory, key = memory_of(edge_index), ("attention", nodes)
+    known = None if memory is None else memory.get(key)
+    if known is not None and edge_attr is None:
+        return known[0], None  # type: ignore[return-value]
+    with torch.inference_mode(False):
+        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
+        edges, attr = gat_conv.add_self_loops(edges, attr, fill_value=fill_value, num_nodes=nodes)
+    return (edges if memory is None else _first(memory, key, edge_index, edges)), attr
+
+
+def loops_of(edge_index: Tensor, nodes: int) -> Tensor:
+    """The edges with the self loops of a GATConv."""
+    return add_loops(None, edge_index, None, nodes)[0]
+
+
+def _looped(
+    original: Callable[..., Any], edge_index: Any, edge_attr: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """PyG's function that adds or removes self loops, which keeps its answer for an edge_index."""
+    memory = None
+    if edge_attr is None and not any(
+        isinstance(value, Tensor) for value in (*args, *kwargs.values())
+    ):
+        memory = _memory(edge_index)
+    compute = functools.partial(original, edge_index, edge_attr, *args, **kwargs)
+    if memory is None:
+        return compute()
+    return _remembered(memory, (original, args, *kwargs.items()), edge_index, None, compute)
+
+
+# ---- relations -----------------------------------------------------------------------------------
+
+
+def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) -> Any:
+    """PyG's function that chooses edges by a mask, which keeps its answer while the mask is equal.
+
+    Both wait for the device. A layer asks for its relations in the same order at each call.
+    """
+    memory = None
+    if not edge_mask.is_inference() and not is_capturing(edge_mask):
+        memory = _memory(edge_index)
+    if memory is None:
+        return original(edge_index, edge_mask)
+    key = (original, _layer.masks)
+    _layer.masks += 1
+    known = memory.get(key)
+    if known is not None and torch.equal(known[1], edge_mask):  # type: ignore[arg-type]
+        return known[0]
+    with torch.inference_mode(False):
+        edges = original(edge_index, edge_mask)
+    memory.keep(key, (edges, edge_mask))
+    return edges
+
+
+def install() -> None:
+    """Wrap these functions in the modules that use them, and the layers of these modules."""
+    classes: dict[type, None] = {ChebConv: None}
+    for name in (NORM, MASKED, *LOOPS):
+        run = {NORM: _normed, MASKED: _chosen}.get(name, _looped)
+        for module in modules_with(name):
+            replace(module, name, passing(run))
+            classes.update(
+                (part, None)
+                for part in vars(module).values()
+                if isinstance(part, type)
+                and issubclass(part, MessagePassing)
+                and part.__module__ == module.__name__
+            )
+    for cls in classes:
+        replace(cls, "forward", passing(_forward))
+    replace(ChebConv, LAPLACIAN, passing(_laplacian))

@@ -1,0 +1,124 @@
+"""The one memory of what is made of a tensor of edges: sorted edges, norms, lists with self loops.
+
+What was made belongs to a storage, to a layout within it and to a version. So `detach()` and whole
+views of an edge_index find what was made of their base, a modified tensor starts anew, and all ends
+with the storage.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from functools import partial
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from warploom.pyg._names import plain_edges
+from warploom.torch._internals import is_transformed
+from warploom.torch._state import TensorState, used
+
+_Key = tuple[Any, ...]
+_Tensors = tuple[Optional[Tensor], ...]
+
+MOST_ENTRIES = 64
+
+
+class Made:
+    """Tensors that were made of edges, and of another tensor if there is one.
+
+    They must not share the storage of the edges, whose life would then depend on them.
+    """
+
+    __slots__ = ("_other", "_versions", "tensors")
+
+    def __init__(self, tensors: _Tensors, other: Tensor | None = None) -> None:
+        self.tensors = tensors
+        self._other = None if other is None else TensorState(other)
+        self._versions = [None if one is None else one._version for one in tensors]
+
+    def is_of(self, other: Tensor | None) -> bool:
+        """Whether they would be made again of this other tensor, and are as they were made."""
+        if self._other is None or other is None:
+            if self._other is not None or other is not None:
+                return False
+        elif not self._other.is_of(other, self):
+            return False
+        return all(
+            one is None or one._version == version
+            for one, version in zip(self.tensors, self._versions)
+        )
+
+
+class Memory:
+    """What was made of one tensor of edges, by key; valid until the tensor is modified."""
+
+    __slots__ = ("__weakref__", "made", "owner", "version")
+
+    def __init__(self, key: _Key, owner: Any, version: int) -> None:
+        self.owner = weakref.ref(owner, partial(_forget, entries, key))
+        self.version = version
+        self.made: dict[Any, Any] = {}
+
+    def get(self, key: Any, other: Tensor | None = None) -> _Tensors | None:
+        """The tensors that were kept under this key, of the same other tensor."""
+        made = self.made.get(key)
+        return made.tensors if made is not None and made.is_of(other) else None
+
+    def keep(self, key: Any, tensors: _Tensors, other: Tensor | None = None) -> None:
+        """Keep tensors, but for those in the memory of a CUDA graph that is captured now."""
+        if not any(one is not None and is_capturing(one) for one in tensors):
+            self.made[key] = Made(tensors, other)
+
+
+entries: dict[_Key, Memory] = {}  # the oldest come first
+_lock = threading.Lock()
+# Graphs end while the modules that free them are still there.
+atexit.register(entries.clear)
+
+
+# Gets `entries` as an argument, because a tensor may die when the interpreter has cleared this
+# module's names.
+def _forget(entries: dict[_Key, Memory], key: _Key, owner: Any) -> None:
+    found = entries.get(key)
+    if found is not None and found.owner is owner:
+        entries.pop(key, None)
+
+
+def memory_of(edges: Tensor) -> Memory | None:
+    """The memory of these edges; None where modifications are not counted, in transforms of
+    torch.func, whose tensors end with them, and for edges that are new in a capture."""
+    if edges.is_inference() or is_transformed():
+        return None
+    version: int = edges._version
+    plain = edges
+    owner: Any
+    if edges.layout is not torch.strided:  # has several storages, and is known by itself
+        key, owner = (id(edges),), edges
+    else:
+        if type(edges) is not Tensor:
+            plain = plain_edges(edges)
+            version += 0 if plain is edges else plain._version
+        owner = plain.untyped_storage()
+        layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
+        key = (id(owner), type(edges), *layout)  # an address, which counts while the owner lives
+    found = entries.get(key)
+    if found is not None and found.version == version and found.owner() is owner:
+        if (states := used.states) is not None and plain.layout is torch.strided:
+            # The tensor is kept, as it may be a view that ends with the step.
+            states.append((TensorState(plain), (plain, found)))
+        return found
+    if is_capturing(edges):
+        return None
+    with _lock:
+        found = entries[key] = Memory(key, owner, version)
+        while len(entries) > MOST_ENTRIES:
+            entries.pop(next(iter(entries)), None)
+    return found
+
+
+def is_capturing(tensor: Tensor) -> bool:
+    """Whether what is computed now lies in the memory of a CUDA graph."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()

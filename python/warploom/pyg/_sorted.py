@@ -1,0 +1,153 @@
+"""The graphs of PyG's edge lists: each `edge_index` is sorted once and found again.
+
+In the second step with the same `edge_index` the graph is measured, and from then on its transpose
+is kept; the graph of a mini-batch keeps nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+
+from warploom.pyg._checks import Refused
+from warploom.pyg._memory import is_capturing, memory_of
+from warploom.torch import Graph
+from warploom.torch._graph import find
+from warploom.torch._internals import saves_by_hooks
+from warploom.torch._plan import convert_edges, current_stream
+
+# Edges from which on the graph is measured in the first step of a checkpointed layer.
+MEASURED_AT_ONCE = 2**20
+
+
+class Sorted:
+    """The graph of one edge_index for one flow and size."""
+
+    __slots__ = ("graph", "stream", "users")
+
+    def __init__(self, graph: Graph, stream: int) -> None:
+        self.graph = graph
+        self.stream = stream
+        self.users: set[int] = set()  # the layers that used it
+
+
+def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
+    """The graph of an edge_index, kept from the second step on, when a layer uses it again.
+
+    Without a layer it is kept at once. Where hooks save tensors, as in activation checkpointing,
+    the number of edges alone decides whether it is kept: forward and recomputation must save
+    tensors of the same types.
+    """
+    memory = memory_of(edge_index)
+    is_checkpointed = saves_by_hooks()
+    key = (to_source, rows, cols, is_checkpointed)
+    found: Sorted | None = None if memory is None else memory.made.get(key)
+    if found is not None and not found.graph.once:
+        return found
+    capturing = is_capturing(edge_index)
+    stream = current_stream(edge_index.get_device())
+    is_used_again = layer is None
+    if found is None or (found.stream != stream and capturing):
+        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
+        if memory is not None and not capturing:
+            memory.made[key] = found
+    elif found.stream != stream:
+        torch.cuda.synchronize(edge_index.device)
+        is_used_again = True
+    if is_checkpointed:
+        is_used_again = found.graph.nnz >= MEASURED_AT_ONCE
+    else:
+        is_used_again = is_used_again or id(layer) in found.users
+    if not capturing and is_used_again:
+        found.graph = _keep_graph(found.graph)
+    found.users.add(id(layer))
+    return found
+
+
+def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | None:
+    """The graph of an edge_index, if it has one; not counted as a use."""
+    memory = memory_of(edge_index)
+    if memory is None:
+        return None
+    return memory.made.get((to_source, rows, cols, saves_by_hooks()))
+
+
+def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
+    """The graph of a first use: nothing waits for the device."""
+    if torch.is_inference_mode_enabled():
+        with torch.inference_mode(False):
+            return _make_graph(edge_index, to_source, rows, cols)
+    if edge_index.layout is torch.sparse_csr:
+        return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
+    if edge_index.layout is torch.sparse_coo:
+        edges, to_source = edge_index._indices(), True
+    elif edge_index.layout is torch.sparse_csc:
+        sources = torch.arange(cols, device=edge_index.device)
+        sources = sources.repeat_interleave(
+            edge_index.ccol_indices().diff(), output_size=edge_index._nnz()
+        )
+        edges = torch.stack([sources, edge_index.row_indices()])
+    else:
+        edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
+    rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
+    if not edges.is_cuda:  # on a GPU the check would wait
+        _check_range(rowptr, edges)
+    return Graph._sorted_once(rowptr, colind, perm, rows, cols)
+
+
+def _check_range(rowptr: Tensor, edges: Tensor) -> None:
+    if int(rowptr[-1]) != edges.size(1):
+        raise Refused("indices out of range")
+
+
+def _keep_graph(graph: Graph) -> Graph:
+    """The same graph for many steps, on any stream."""
+    if graph.rowptr.is_cuda:
+        torch.cuda.current_stream(graph.device).synchronize()
+    return Graph(graph.rowptr, graph.colind, cols=graph.cols, perm=graph.perm)
+
+
+def order_values(found: Sorted, values: Tensor) -> Tensor:
+    """Values of edges in CSR order; those of constant weights are kept."""
+    order = found.graph.perm
+    return values if order is None else found.graph.order_edges(values, order)
+
+
+# ---- a Graph in the place of an edge_index -------------------------------------------------------
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _make_edges(rowptr: Tensor, colind: Tensor, cols: int) -> bool:
+    find(rowptr, colind, cols).edge_index()
+    return True
+
+
+def _edges_of(edges: Any) -> Any:
+    """The edge_index of a Graph; other edges as they are."""
+    if type(edges) is not Graph:
+        return edges
+    if edges.values is not None:
+        raise ValueError(
+            "warploom: a Graph with values in the place of an edge_index; pass them as edge_weight"
+        )
+    if not torch.compiler.is_compiling():
+        return edges.edge_index()
+    if edges.once:
+        raise ValueError(
+            "warploom: a Graph with once=True in compiled code; pass the edge_index instead"
+        )
+    _make_edges(edges.rowptr, edges.colind, edges.cols)
+    return edges._edge_index  # an input of the code, which is guarded
+
+
+def without_graphs(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a layer, with the edge_index of each Graph."""
+    if Graph not in tuple(map(type, (*args, *kwargs.values()))):  # no call of a Python function
+        return args, kwargs
+    return (
+        tuple([_edges_of(part) for part in args]),
+        {name: _edges_of(part) for name, part in kwargs.items()},
+    )

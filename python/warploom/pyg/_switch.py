@@ -1,0 +1,55 @@
+"""Whether layers run on warploom, what wraps the functions of PyG, and the count of calls."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch_geometric.nn import MessagePassing
+
+SERVED = "warploom"
+
+enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
+counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
+
+
+def is_active(layer: MessagePassing) -> bool:
+    """Whether this layer runs on warploom where it can."""
+    # Compiled code is guarded by what hasattr finds, and not by what a look into a dict does.
+    if torch.compiler.is_compiling():
+        return enabled > 0 or hasattr(layer, "_warploom")
+    return enabled > 0 or "_warploom" in layer.__dict__
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def count_call(name: str, reason: str) -> None:
+    counts[name, reason] += 1
+
+
+def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What wraps a function of PyG: `run`, which gets the function and its arguments."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return run(original, *args, **kwargs)
+
+        # torch.jit.script compiles the source of the original, and looks up its names in the
+        # globals of the wrapper, which reads none itself.
+        made: Any = types.FunctionType(
+            wrapper.__code__, original.__globals__, wrapper.__name__, None, wrapper.__closure__
+        )
+        made.is_accelerated = True
+        return functools.wraps(original)(made)  # type: ignore[no-any-return]
+
+    return wrap
+
+
+def replace(
+    owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    """Put wrap(method) in the place of a method, for good: it passes calls on that PyG computes."""
+    setattr(owner, name, wrap(getattr(owner, name)))
