@@ -115,7 +115,7 @@ def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int =
     """
     if not isinstance(edge_index, Tensor) or is_replayed():
         return True
-    least = LEAST_WORK.get(edge_index.device.type, 0) * relations
+    least = LEAST_WORK.get("cuda" if edge_index.is_cuda else "cpu", 0) * relations
     edges, dim = edge_index.shape[-1], layer.node_dim
     for given in features:
         for part in given if type(given) in (tuple, list) else (given,):

@@ -90,7 +90,7 @@ def _is_served(layer: Any, args: Any, kwargs: Any) -> bool:
     given = (*args, *kwargs.values())
     for edges in given:
         if isinstance(edges, Tensor) and edges.dim() == 2 and not edges.is_floating_point():
-            return pays(layer, edges, given, getattr(layer, "num_relations", 1))
+            return pays(layer, edges, given, layer.__dict__.get("num_relations", 1))
     return False
 
 
@@ -296,9 +296,9 @@ def install() -> None:
     """Wrap these functions in the modules that use them, and the layers of these modules."""
     classes: dict[type, None] = {ChebConv: None}
     for name in (NORM, MASKED, *LOOPS):
-        run = {NORM: _normed, MASKED: _chosen}.get(name, _looped)
+        wrap = passing({NORM: _normed, MASKED: _chosen}.get(name, _looped))
         for module in modules_with(name):
-            replace(module, name, passing(run))
+            replace(module, name, wrap)
             classes.update(
                 (part, None)
                 for part in vars(module).values()

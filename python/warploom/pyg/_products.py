@@ -22,7 +22,7 @@ from warploom.pyg._checks import (
     reduction_of,
 )
 from warploom.pyg._names import PROPAGATES, note_methods, sizes_of
-from warploom.pyg._propagate import propagate, serving
+from warploom.pyg._propagate import left_to_pyg, propagate, serving
 from warploom.pyg._sorted import find_sorted, order_values
 from warploom.pyg._switch import replace
 from warploom.torch._eager import multiply
@@ -121,6 +121,9 @@ def _propagate(
 ) -> Tensor:
     reduce = reduction_of(layer)
     if reduce is None:
+        left = None if torch.compiler.is_compiling() else left_to_pyg(layer, edge_index, **kwargs)
+        if left is not None:
+            raise Refused(left)
         return propagate(layer, edge_index, size, **kwargs)
     x, weight = kwargs["x"], kwargs.get("edge_weight")
     if type(edge_index) is PartitionedGraph:

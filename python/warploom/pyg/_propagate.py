@@ -45,12 +45,14 @@ def serving(
     only: type | None = None,
     *,
     but: tuple[type, ...] = (),
+    left: Callable[..., str | None] | None = None,
     counts_refusals: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What wraps a method of layers: `run`, which gets the method's arguments, or PyG's method
     where `run` raises why it cannot serve the call, or returns None; counted.
 
     only, but: the class of layers that is served, or those that are not.
+    left: says at once why PyG computes a call, or None; an exception takes longer.
     counts_refusals: False where another method of the layer counts them.
 
     In compiled code an op counts a call that is served, whenever it runs.
@@ -61,6 +63,11 @@ def serving(
         if kind in but or (only is not None and kind is not only) or not is_active(self):
             return original(self, *args, **kwargs)
         args, kwargs = without_graphs(args, kwargs)
+        if left is not None and not torch.compiler.is_compiling():
+            known = left(self, *args, **kwargs)
+            if known is not None:
+                count_call(kind.__name__, known)
+                return original(self, *args, **kwargs)
         try:
             out = run(self, *args, **kwargs)
         except _FAILURES as reason:
@@ -82,20 +89,27 @@ def _text_of(reason: Exception) -> str:
     return str(reason)
 
 
-# ---- 2. any message: sizes decide ----------------------------------------------------------------
+# ---- 2. any message: sizes and known reasons decide ----------------------------------------------
+
+
+def left_to_pyg(
+    layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any
+) -> str | None:
+    """Why PyG computes a propagate in eager code, as far as that needs no look at the call."""
+    if not pays(layer, edge_index, kwargs.values()):
+        return _SMALL
+    reasons = _reasons.get(layer)
+    return None if reasons is None else reasons.get(_key_of(layer, kwargs))
 
 
 def propagate(layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
     """The layer's propagate on warploom; raises where PyG must compute it."""
+    check_layer(layer)
     if torch.compiler.is_compiling():
         return _in_compiled_code(layer, edge_index, size, kwargs)
-    if not pays(layer, edge_index, kwargs.values()):
-        raise Refused(_SMALL)
-    _check_reasons(layer, _key_of(layer, kwargs))
     check_call()
     if saves_by_hooks():  # a recomputation must save what the first run saved, and traces may fail
         raise Refused("a message in activation checkpointing")
-    check_layer(layer)
     if any(map(_names.has_hooks_of, layer._modules.values())):
         raise Refused("hooks")
     check_edges(edge_index, "a message over ")
@@ -114,12 +128,6 @@ _reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary(
 def _key_of(layer: MessagePassing, kwargs: dict[str, Any], beside: bool = False) -> Any:
     is_none = tuple([value is None for value in kwargs.values()])
     return layer.training, torch.is_grad_enabled(), is_none, beside
-
-
-def _check_reasons(layer: MessagePassing, key: Any) -> None:
-    reasons = _reasons.get(layer)
-    if reasons is not None and key in reasons:
-        raise Refused(reasons[key])
 
 
 @contextmanager
@@ -147,7 +155,9 @@ def _traced(
 ) -> Tensor:
     """beside: of features that hold several signals side by side."""
     key = _key_of(layer, kwargs, beside)
-    _check_reasons(layer, key)
+    reasons = _reasons.get(layer)
+    if reasons is not None and key in reasons:
+        raise Refused(reasons[key])
     with _noting(layer, key):
         aggregate = aggregation_of(layer)
     trace = Trace(layer, edge_index, size, kwargs)
@@ -189,7 +199,6 @@ def _in_compiled_code(
     layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]
 ) -> Tensor:
     """The call in code of torch.compile or torch.export."""
-    check_layer(layer)
     check_edges(edge_index, "a message over ")
     if _deep(layer, kwargs):
         raise Refused("several signals in compiled code")
@@ -207,7 +216,7 @@ def _wrap_class(cls: type, but: tuple[type, ...]) -> None:
         if found is None or hasattr(found, "is_accelerated"):
             continue
         if _names.is_made_by_pyg(cls, found):
-            setattr(cls, name, serving(propagate, but=but)(found))
+            setattr(cls, name, serving(propagate, but=but, left=left_to_pyg)(found))
 
 
 def install(but: tuple[type, ...]) -> None:

@@ -33,7 +33,12 @@ def count_call(name: str, reason: str) -> None:
 def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What wraps a function of PyG: `run`, which gets the function and its arguments."""
 
+    known: dict[Any, Any] = {}
+
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        if original in known:  # a function that several modules name
+            return known[original]  # type: ignore[no-any-return]
+
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             return run(original, *args, **kwargs)
 
@@ -43,7 +48,8 @@ def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[
             wrapper.__code__, original.__globals__, wrapper.__name__, None, wrapper.__closure__
         )
         made.is_accelerated = True
-        return functools.wraps(original)(made)  # type: ignore[no-any-return]
+        known[original] = functools.wraps(original)(made)
+        return made  # type: ignore[no-any-return]
 
     return wrap
 

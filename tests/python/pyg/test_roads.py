@@ -1,0 +1,442 @@
+"""Which of two roads a call takes, and that what PyTorch and PyG promise holds on both."""
+
+import random
+import sys
+import types
+
+import pytest
+import torch
+import torch.autograd.forward_ad as forward_ad
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from torch_geometric import nn as pyg
+from torch_geometric.nn import MessagePassing
+
+import warploom.pyg
+from layer_cases import CASES, NODES, draw, graph
+from test_messages import compare, own, step
+from warploom.pyg import _checks, _propagate, _sorted, _trace
+
+FEW = 2**40  # edges times columns, of which no test has as many
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    warploom.pyg.report(reset=True)
+    yield
+    warploom.pyg.report(reset=True)
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Counts how often a message is traced."""
+    found = []
+
+    class Counted(_trace.Trace):
+        def __init__(self, *args):
+            found.append(1)
+            super().__init__(*args)
+
+    monkeypatch.setattr(_propagate, "Trace", Counted)
+    return found
+
+
+def in_both(run):
+    """The results of a function in PyG and on warploom, twice: a first use and a second one."""
+    expected = run()
+    with warploom.pyg.accelerate():
+        return expected, [run(), run()]
+
+
+def reasons(layer):
+    return list(warploom.pyg.report()[type(layer).__name__])
+
+
+# ---- sizes decide --------------------------------------------------------------------------------
+
+
+def calls_of_package(run):
+    """Functions of the package that a call enters."""
+    folder, found = warploom.__path__[0], 0
+
+    def see(frame, event, argument):
+        nonlocal found
+        found += event == "call" and frame.f_code.co_filename.startswith(folder)
+
+    sys.setprofile(see)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize("name", ["CF", "Edge", "GINE", "LE", "PNA", "RGCN", "ResGated", "SG"])
+def test_a_call_that_is_left_costs_the_same_for_all_shapes(name, monkeypatch, traces):
+    """Nothing is asked but sizes, and nothing is made or kept."""
+    monkeypatch.setattr(_checks, "LEAST_WORK", {"cpu": FEW})
+    make, inputs = CASES[name]
+    layer = make()
+    given = {
+        key: value.float() if isinstance(value, Tensor) and value.is_floating_point() else value
+        for key, value in inputs.items()
+    }
+    counts = []
+    with warploom.pyg.accelerate():
+        for edges in (801, 700, 600):
+            edge_index = graph(edges=edges)
+            of_call = {
+                key: value[:edges] if isinstance(value, Tensor) and len(value) == 801 else value
+                for key, value in given.items()
+            }
+            warploom.pyg.report(reset=True)
+            counts.append(calls_of_package(lambda: layer(edge_index=edge_index, **of_call)))  # noqa: B023
+            (calls,) = warploom.pyg.report(reset=True)[type(layer).__name__].values()
+    assert not traces
+    lists = {"RGCN": 3, "SG": 1}.get(name, 0)  # functions that make lists of edges
+    assert counts == [counts[0]] * 3 and counts[0] <= 10 * calls + 4 * lists + 8
+
+
+def test_a_reason_holds_for_all_shapes(traces):
+    layer = own(lambda self, x_j: x_j.cumsum(0))
+    with warploom.pyg.accelerate():
+        for edges in (100, 200, 300):
+            layer(draw(NODES, 8).float(), graph(edges=edges))
+    assert len(traces) == 1 and list(warploom.pyg.report()["Own"].values()) == [3]
+
+
+@pytest.mark.parametrize("edges", [0, 1])
+def test_an_empty_graph_is_no_reason_for_later_calls(edges):
+    layer, x = own(lambda self, x_i, x_j: x_i * x_j), draw(NODES, 8).float()
+    with warploom.pyg.accelerate():
+        layer(x, graph()[:, :edges])
+        layer(x, graph())
+    assert warploom.pyg.report()["Own"]["warploom"] == 1 + edges
+
+
+@pytest.mark.parametrize("name", ["GCN", "SAGE", "Graph", "GIN", "GAT", "GATv2", "Transformer"])
+def test_layers_with_code_of_their_own_are_always_served(name, monkeypatch):
+    monkeypatch.setattr(_checks, "LEAST_WORK", {"cpu": FEW})
+    make, inputs = CASES[name]
+    layer = make()
+    with warploom.pyg.accelerate():
+        step(layer, inputs, graph(), torch.float32)
+    assert reasons(layer) == ["warploom"]
+
+
+# ---- random layers -------------------------------------------------------------------------------
+
+
+UNARY = ("relu", "tanh", "sigmoid", "sin", "silu", "abs", "exp")
+BINARY = (torch.add, torch.sub, torch.mul, torch.maximum)
+
+
+class Drawn(MessagePassing):
+    """A random message of both ends, features of edges and parameters."""
+
+    def __init__(self, seed):
+        draws = random.Random(seed)
+        aggr = draws.choice(["sum", "mean", "max", "min", "std", ["mean", "max"]])
+        super().__init__(aggr=aggr, flow=draws.choice(["source_to_target", "target_to_source"]))
+        torch.manual_seed(seed)
+        self.lins = nn.ModuleList([nn.Linear(6, 6) for _ in range(2)])
+        self.scale = nn.Parameter(torch.rand(6))
+        self.choices = [draws.random() for _ in range(64)]
+        self.depth = draws.randint(1, 3)
+
+    def forward(self, x, edge_index, w):
+        return self.propagate(edge_index, x=x, w=w)
+
+    def message(self, x_i, x_j, w):
+        left = iter(self.choices)
+
+        def choose(among):
+            return among[int(next(left) * len(among))]
+
+        def value(depth):
+            kind = choose(["leaf", "unary", "binary"] if depth else ["leaf"])
+            if kind == "leaf":
+                one = choose(["x_i", "x_j", "w", "lin", "scaled", "half"])
+                if one == "lin":
+                    return choose(self.lins)(choose([x_i, x_j]))
+                if one == "scaled":
+                    return x_j * self.scale
+                if one == "half":
+                    return 0.5 * x_i - 0.25
+                return {"x_i": x_i, "x_j": x_j, "w": w.view(-1, 1) * x_j}[one]
+            if kind == "unary":
+                return getattr(torch, choose(UNARY), nn.functional.silu)(0.3 * value(depth - 1))
+            return choose(BINARY)(value(depth - 1), value(depth - 1))
+
+        return value(self.depth)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_layers(seed):
+    """Each step has other numbers of nodes and edges. (tools/random_layers tries many more.)"""
+    draws, layer = random.Random(seed), Drawn(seed)
+    for at in range(3):
+        nodes, edges = draws.randint(5, 40), draws.randint(1, 300)
+        edge_index = graph(nodes=nodes, edges=edges, seed=100 * seed + at)
+        inputs = {"x": draw(nodes, 6, seed=at), "w": draw(edges, seed=at + 7)}
+        expected = step(layer.double(), inputs, edge_index, torch.float64)
+        with warploom.pyg.accelerate():
+            found = step(layer, inputs, edge_index, torch.float64)
+        compare(found, expected)
+
+
+# ---- what a message sees -------------------------------------------------------------------------
+
+
+def asks_isinstance(self, x_j):
+    return x_j if isinstance(x_j, Tensor) else 2 * x_j
+
+
+def asks_torch(self, x_j):
+    return x_j if torch.is_tensor(x_j) else 2 * x_j
+
+
+def asks_facts(self, x_i, x_j):
+    is_known = x_j.dtype == x_i.dtype and x_j.device.type == "cpu" and x_j.ndim == x_j.dim() == 2
+    is_known = is_known and x_j.shape == (x_i.size(0), 8) and len(x_j) == x_j.numel() // 8
+    return x_i * x_j if is_known and x_j.is_floating_point() and not x_j.is_cuda else x_j
+
+
+@pytest.mark.parametrize("message", [asks_isinstance, asks_torch, asks_facts])
+def test_features_of_edges_are_a_tensor(message):
+    layer, x = own(message), draw(NODES, 8)
+    expected, found = in_both(lambda: layer(x, graph()))
+    for one in found:
+        torch.testing.assert_close(one, expected)
+    assert reasons(layer) == ["warploom"]
+
+
+class Twice(torch.autograd.Function):
+    """Another gradient than that of what it computes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient
+
+
+def by_a_function(self, x_j):
+    return Twice.apply(x_j)
+
+
+def by_numpy(self, x_j):
+    return x_j * torch.from_numpy(x_j.detach().numpy()).clone()
+
+
+def by_data(self, x_j):
+    return x_j * x_j.data
+
+
+@torch.jit.script
+def scripted(x):
+    return 2 * x
+
+
+def by_script(self, x_j):
+    return scripted(x_j)
+
+
+@pytest.mark.parametrize("message", [by_a_function, by_numpy, by_data, by_script])
+def test_what_pytorch_computes_beside_its_functions(message):
+    layer = own(message)
+    expected, found = in_both(lambda: step(layer, {"x": draw(NODES, 8)}, graph(), torch.float64))
+    for one in found:
+        compare(one, expected)
+
+
+# ---- hooks and methods ---------------------------------------------------------------------------
+
+
+class Linear(MessagePassing):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+
+    def message(self, x_j):
+        return self.lin(x_j)
+
+
+def doubled(module, inputs, out):
+    return 2 * out
+
+
+HOOKS = {
+    "aggregation": lambda layer: layer.aggr_module.register_forward_hook(doubled),
+    "message": lambda layer: layer.register_message_forward_hook(doubled),
+    "aggregate": lambda layer: layer.register_aggregate_forward_hook(doubled),
+    "propagate": lambda layer: layer.register_propagate_forward_hook(doubled),
+    "all": lambda layer: nn.modules.module.register_module_forward_hook(
+        lambda module, inputs, out: 2 * out if module is layer.aggr_module else None
+    ),
+}
+
+
+@pytest.mark.parametrize("make", [lambda: pyg.GCNConv(8, 5), Linear], ids=["own", "traced"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_hooks_run(hook, make):
+    layer, x = make(), draw(NODES, 8).float()
+    handle = HOOKS[hook](layer)
+    try:
+        expected, found = in_both(lambda: layer(x, graph()))
+    finally:
+        handle.remove()
+    for one in found:
+        torch.testing.assert_close(one, expected)
+    assert reasons(layer) == ["hooks"]
+    with warploom.pyg.accelerate():
+        layer(x, graph())
+    assert "warploom" in reasons(layer)
+
+
+def test_hooks_of_modules_of_a_message():
+    layer, x, seen = Linear(), draw(NODES, 8).float(), []
+    layer.lin.register_forward_hook(lambda module, inputs, out: seen.append(out.shape))
+    expected, found = in_both(lambda: layer(x, graph()))
+    for one in found:
+        torch.testing.assert_close(one, expected)
+    assert seen == [(801, 8)] * 3
+
+
+@pytest.mark.parametrize("cls", [pyg.GATConv, pyg.GATv2Conv, pyg.TransformerConv])
+def test_hooks_of_features_of_edges(cls):
+    """They see the edges in their order."""
+    layer, got = cls(8, 2, edge_dim=4), []
+    layer.lin_edge.register_forward_hook(lambda module, inputs, out: got.append(out.detach()))
+    x, features = draw(NODES, 8).float(), draw(801, 4).float()
+    in_both(lambda: layer(x, graph(), features))
+    assert len(got) == 3 and torch.equal(got[0], got[1]) and torch.equal(got[0], got[2])
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: pyg.GCNConv(8, 5), lambda: pyg.SAGEConv(8, 5), Linear], ids=str
+)
+def test_a_method_of_the_class_is_replaced(make, monkeypatch):
+    layer, x = make(), draw(NODES, 8).float()
+    with warploom.pyg.accelerate():
+        before = layer(x, graph())
+    message = types.FunctionType(tripled.__code__, tripled.__globals__, "message")
+    monkeypatch.setattr(type(layer), "message", message)
+    expected, found = in_both(lambda: layer(x, graph()))
+    for one in found:
+        torch.testing.assert_close(one, expected)
+    assert not torch.allclose(before, expected)
+
+
+def tripled(self, x_j, **kwargs):
+    return 3 * x_j[:, :5] if x_j.size(-1) == 5 else 3 * x_j
+
+
+def test_what_a_layer_has_may_change():
+    """Each call traces the layer as it is."""
+    layer, x = Linear(), draw(NODES, 8)
+    changes = (
+        lambda: layer.double(),
+        lambda: setattr(layer, "lin", nn.Sequential(nn.Linear(8, 8), nn.Tanh()).double()),
+        lambda: layer.lin[0].weight.data.mul_(2),
+        lambda: layer.lin[0].weight.requires_grad_(False),
+        lambda: nn.utils.parametrizations.weight_norm(layer.lin[0]),
+        lambda: layer.eval(),
+    )
+    for change in changes:
+        change()
+        expected, found = in_both(lambda: step(layer, {"x": x}, graph(), torch.float64))
+        for one in found:
+            compare(one, expected)
+    assert reasons(layer) == ["warploom"]
+
+
+# ---- other ways to differentiate, and to save ----------------------------------------------------
+
+MAKES = {
+    "GCN": lambda: pyg.GCNConv(8, 5),
+    "SAGE": lambda: pyg.SAGEConv(8, 5, aggr="max"),
+    "GAT": lambda: pyg.GATConv(8, 5),
+    "Transformer": lambda: pyg.TransformerConv(8, 5),
+    "AGNN": lambda: pyg.AGNNConv(),
+    "ResGated": lambda: pyg.ResGatedGraphConv(8, 5),
+    "PNA": lambda: pyg.PNAConv(8, 5, ["max"], ["identity"], torch.ones(9, dtype=torch.long)),
+}
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_forward_mode_derivatives(name):
+    layer, x, edge_index = MAKES[name](), draw(NODES, 8).float(), graph()
+
+    def tangent():
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, torch.ones_like(x))
+            return forward_ad.unpack_dual(layer(dual, edge_index)).tangent
+
+    expected, found = in_both(tangent)
+    for one in found:
+        torch.testing.assert_close(one, expected)
+    assert reasons(layer) == ["forward-mode derivatives"]
+
+
+@pytest.mark.parametrize("is_reentrant", [False, True])
+@pytest.mark.parametrize("name", MAKES)
+def test_activation_checkpointing(name, is_reentrant, monkeypatch):
+    """Forward and recomputation save tensors of the same types, in each step and for each graph."""
+    layer, edges = MAKES[name](), [graph(), graph(seed=1), graph()]
+    for limit in (1, 2**20):
+        monkeypatch.setattr(_sorted, "MEASURED_AT_ONCE", limit)
+        for edge_index in (edges[0], *edges):
+            x = draw(NODES, 8).float().requires_grad_()
+            layer(x, edge_index).square().sum().backward()
+            expected, x.grad = x.grad, None
+            with warploom.pyg.accelerate():
+                layer(x, edge_index)  # a use without checkpointing does not matter
+                out = checkpoint(layer, x, edge_index, use_reentrant=is_reentrant)
+                layer(x, edge_index)
+                out.square().sum().backward()
+            torch.testing.assert_close(x.grad, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pyg.AGNNConv(),
+        lambda: pyg.GATConv(8, 5, bias=False),
+        lambda: pyg.GATConv(8, 5),
+        lambda: pyg.GATv2Conv(8, 5, bias=False),
+        lambda: pyg.TransformerConv(8, 5, root_weight=False),
+        lambda: pyg.SuperGATConv(8, 5, bias=False),
+        lambda: pyg.SimpleConv(aggr="std"),
+        lambda: pyg.SimpleConv(aggr="softmax"),
+    ],
+)
+def test_results_may_be_modified_in_place(make):
+    layer, edge_index = make(), graph()
+
+    def gradient():
+        x = draw(NODES, 8).float().requires_grad_()
+        layer(x, edge_index).mul_(2).square().sum().backward()
+        return x.grad
+
+    expected, found = in_both(gradient)
+    for one in found:
+        torch.testing.assert_close(one, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("is_enabled", [False, True])
+@pytest.mark.parametrize("make", [lambda: pyg.GCNConv(8, 5), lambda: pyg.SGConv(8, 5)])
+def test_scripts(make, is_enabled):
+    """torch.jit.script compiles PyG's code, whether layers run on warploom or not."""
+    layer, x = make(), draw(NODES, 8).float()
+    expected = layer(x, graph())
+    with warploom.pyg.accelerate():
+        script = torch.jit.script(layer) if is_enabled else None
+    script = script or torch.jit.script(layer)
+    torch.testing.assert_close(script(x, graph()), expected)
