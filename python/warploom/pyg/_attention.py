@@ -35,6 +35,7 @@ from warploom.pyg._walks import modifiable
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
+from warploom.torch._internals import recordable, without_autocast
 from warploom.torch.distributed import PartitionedGraph
 
 LAYERS: tuple[type[MessagePassing], ...] = (
@@ -122,7 +123,7 @@ class _Halves(torch.autograd.Function):
 
 @functools.lru_cache(maxsize=64)
 def _eye(heads: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
+    with recordable():
         return torch.eye(heads, dtype=dtype, device=device)[:, None, None]
 
 
@@ -137,7 +138,7 @@ def _node_terms(
     att_src, att_dst, heads = layer.att_src, layer.att_dst, layer.heads
     alike = target is source and source.dtype == att_src.dtype == att_dst.dtype
     if alike and not torch.compiler.is_compiling():
-        with torch.autocast(source.device.type, enabled=False):
+        with without_autocast(source.device):
             if not graph.once and not needs_gradient(source, att_dst, att_src):
                 return row_products(graph, source, att_dst[0], att_src[0])
             both = torch.cat([att_dst, att_src])
@@ -194,7 +195,7 @@ def _run_gat(
             terms = (features * layer.att_edge).sum(-1)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
-    with torch.autocast(source.device.type, enabled=False):
+    with without_autocast(source.device):
         out = attend(
             attended,
             source,
@@ -257,7 +258,7 @@ def _run_gatv2(
         edges = _edge_features(layer, found, edge_attr, edge_index)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
-    with torch.autocast(left.device.type, enabled=False):
+    with without_autocast(left.device):
         att = layer.att.view(shape[1:])
         out = gatv2(
             found.graph, left, right, att, edges=edges, bias=bias, slope=layer.negative_slope,
@@ -290,7 +291,7 @@ def _run_transformer(
     edges = None
     if edge_attr is not None:
         edges = _edge_features(layer, found, edge_attr, edge_index)
-    with torch.autocast(value.device.type, enabled=False):
+    with without_autocast(value.device):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
     return _widened(out) if layer.root_weight or not layer.concat else modifiable(_widened(out))
@@ -321,7 +322,7 @@ def _run_supergat(
         score = "leaky_relu((l+r)*sigmoid(t),slope)"
         terms["l"] = "row", (x * layer.att_r).sum(-1).to(x.dtype)
         terms["r"] = "column", (x * layer.att_l).sum(-1).to(x.dtype)
-    with torch.autocast(x.device.type, enabled=False):
+    with without_autocast(x.device):
         out = message(
             graph, "b", reduce="softmax", score=score, sums={"t": "x*b"}, x=x, b=x,
             slope=layer.negative_slope, operands=terms,
@@ -337,7 +338,7 @@ def _run_agnn(
 ) -> Tensor:  # fmt: skip
     check_dense(layer, x)  # not several signals
     graph = _graph_of(layer, edge_index, size, x, loops)
-    with torch.autocast(x.device.type, enabled=False):
+    with without_autocast(x.device):
         out = message(
             graph, "b", reduce="softmax", score="t", sums={"t": "x*k"}, b=x, x=x_norm,
             k=x_norm * layer.beta.to(x_norm.dtype),

@@ -35,7 +35,7 @@ from warploom.pyg._memory import Memory, is_capturing, memory_of
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 from warploom.pyg._sorted import without_graphs
 from warploom.pyg._switch import is_active, passing, replace
-from warploom.torch._internals import is_plain
+from warploom.torch._internals import is_plain, recordable
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
@@ -108,7 +108,7 @@ def _remembered(
     known = memory.get(key, weight)
     if known is not None:
         return known
-    with torch.inference_mode(False), torch.no_grad():
+    with recordable(), torch.no_grad():
         made = compute()
     if made[0] is not edge_index:
         memory.keep(key, made, weight)
@@ -157,7 +157,7 @@ def _normed(
         edges = memory.get((key, "edges"))
         if known is not None and edges is not None:
             return edges[0] if edges[0] is not None else edge_index, known[0]
-        with torch.inference_mode(False), torch.no_grad():
+        with recordable(), torch.no_grad():
             made = compute(edge_index, edge_weight, *arguments)
         memory.keep((key, "weights"), (made[1],), edge_weight)
     else:
@@ -242,7 +242,7 @@ def add_loops(
     known = None if memory is None else memory.get(key)
     if known is not None and edge_attr is None:
         return known[0], None  # type: ignore[return-value]
-    with torch.inference_mode(False):
+    with recordable():
         edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
         edges, attr = gat_conv.add_self_loops(edges, attr, fill_value=fill_value, num_nodes=nodes)
     return (edges if memory is None else _first(memory, key, edge_index, edges)), attr
@@ -286,7 +286,7 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
     known = memory.get(key)
     if known is not None and torch.equal(known[1], edge_mask):  # type: ignore[arg-type]
         return known[0]
-    with torch.inference_mode(False):
+    with recordable():
         edges = original(edge_index, edge_mask)
     memory.keep(key, (edges, edge_mask))
     return edges

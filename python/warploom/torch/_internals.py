@@ -37,6 +37,21 @@ tracing_state: Any = getattr(torch._C, "_get_tracing_state", lambda: True)
 # Whether autocast is on for any device.
 any_autocast: Any = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
+
+def without_autocast(device: torch.device) -> Any:
+    """A context without autocast; it takes no time where autocast is off."""
+    if torch.compiler.is_compiling() or any_autocast():
+        return torch.autocast(device.type, enabled=False)
+    return _NOTHING
+
+
+def recordable() -> Any:
+    """A context whose tensors serve training, too; it takes no time outside of inference mode."""
+    return torch.inference_mode(False) if torch.is_inference_mode_enabled() else _NOTHING
+
+
+_NOTHING = contextlib.nullcontext()
+
 # Whether a transform of torch.func is running.
 is_transformed: Any = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 

@@ -17,20 +17,15 @@ from warploom.torch._plan import Steps
 NODES = 37
 SHAPE = Shape(graph(NODES), NODES, 8, 8, 4, 16, torch.float32)
 
-# Functions of the package that a replayed step enters at most, forward and backward, with the
-# beginning and the end of acceleration.
+# Functions of the package that a call of a layer enters at most, with an edge_index that is new.
 CALLS = {
-    "AGNN": 104,
-    "ARMA": 106,
-    "CF": 62,
-    "Edge": 63,
-    "FeaSt": 88,
-    "GINE": 58,
-    "LE": 64,
-    "RGCN": 150,
-    "ResGated": 63,
-    "Simple": 50,
-    "SuperGAT": 108,
+    "GAT": 108,
+    "GATv2": 104,
+    "GCN": 102,
+    "GIN": 60,
+    "Graph": 60,
+    "SAGE": 60,
+    "Transformer": 92,
 }
 
 
@@ -105,7 +100,7 @@ def calls(step):
 
 
 def steps(name, kind="f32"):
-    """A step in PyG, and one on warploom that replays what was recorded."""
+    """A step in PyG, and one on warploom."""
     torch.manual_seed(1)
     shape = dataclasses.replace(SHAPE, dtype=HALF.get(kind, torch.float32))
     layer = CASES[name].make(shape).to(shape.dtype)
@@ -124,7 +119,7 @@ def steps(name, kind="f32"):
         with warploom.pyg.accelerate():
             in_pyg()
 
-    for _ in range(5):  # a recording fails if a finalizer of another object runs in it
+    for _ in range(3):
         own()
     return in_pyg, own
 
@@ -138,9 +133,15 @@ def test_a_step_has_no_more_operations_than_pyg(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_of_a_replay(name):
-    _, own = steps(name)
-    assert calls(own)[0] <= CALLS[name]
+def test_calls_with_new_edges(name):
+    """Of the layers that are always served, with other shapes in each step."""
+    torch.manual_seed(1)
+    layer, counts = CASES[name].make(SHAPE).float(), []
+    with warploom.pyg.accelerate():
+        for nodes in (NODES, NODES + 1, NODES + 2, NODES + 3):
+            x, edge_index = torch.rand(nodes, 8, requires_grad=True), graph(nodes, 20 * nodes)
+            counts.append(calls(lambda: layer(x, edge_index))[0])  # noqa: B023
+    assert counts[2] == counts[3] <= CALLS[name]
 
 
 @pytest.mark.parametrize("kind", HALF)
