@@ -228,8 +228,10 @@ def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool)
     if residual is not None:
         out = out + residual
     if layer.bias is not None and not has_bias:
-        return out + layer.bias
-    return out if residual is not None or not layer.concat else modifiable(out)
+        out = out + layer.bias
+    elif layer.concat and residual is None:
+        out = modifiable(out)
+    return out
 
 
 # ---- GATv2Conv ----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def reduction_of(layer: MessagePassing) -> str | None:
     """The reduction of a layer that can be served; None for an aggregation that is no product."""
     check_layer(layer)
     # Not layer.aggr_module: torch finds a module's attribute only after all others.
-    reduce = REDUCTIONS.get(type(layer._modules.get("aggr_module")))  # type: ignore[arg-type]
+    reduce = REDUCTIONS.get(type(layer._modules.get("aggr_module")))
     return reduce if reduce in PRODUCTS else None
 
 

@@ -294,9 +294,10 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
 
 def install() -> None:
     """Wrap these functions in the modules that use them, and the layers of these modules."""
+    runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
     classes: dict[type, None] = {ChebConv: None}
     for name in (NORM, MASKED, *LOOPS):
-        wrap = passing({NORM: _normed, MASKED: _chosen}.get(name, _looped))
+        wrap = passing(runs.get(name, _looped))
         for module in modules_with(name):
             replace(module, name, wrap)
             classes.update(

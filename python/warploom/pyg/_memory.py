@@ -95,6 +95,7 @@ def memory_of(edges: Tensor) -> Memory | None:
     version: int = edges._version
     plain = edges
     owner: Any
+    key: _Key
     if edges.layout is not torch.strided:  # has several storages, and is known by itself
         key, owner = (id(edges),), edges
     else:

@@ -121,7 +121,7 @@ class _Tensor(Term, Tensor):
             return function(*args, **(kwargs or {}))
 
     @classmethod
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]
         cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> NoReturn:
         raise Refused(f"the message calls {function} of features of edges")

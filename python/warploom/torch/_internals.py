@@ -18,7 +18,7 @@ def tensor_without_memory(
     cls: Any, shape: Sequence[int], dtype: torch.dtype, device: torch.device
 ) -> Any:
     """A tensor of a class whose `__torch_dispatch__` gets each operation on it."""
-    return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)  # type: ignore[attr-defined]
+    return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
 
 
 # Lets functions of torch run without what overrides them.

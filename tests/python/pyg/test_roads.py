@@ -1,5 +1,6 @@
 """Which of two roads a call takes, and that what PyTorch and PyG promise holds on both."""
 
+import os
 import random
 import sys
 import types
@@ -17,6 +18,7 @@ from layer_cases import CASES, NODES, draw, graph
 from test_messages import compare, own, step
 from warploom.pyg import _checks, _propagate, _sorted, _trace
 
+LAYERS = int(os.environ.get("WARPLOOM_RANDOM_LAYERS", "24"))  # random ones
 FEW = 2**40  # edges times columns, of which no test has as many
 
 
@@ -139,7 +141,7 @@ class Drawn(MessagePassing):
         aggr = draws.choice(["sum", "mean", "max", "min", "std", ["mean", "max"]])
         super().__init__(aggr=aggr, flow=draws.choice(["source_to_target", "target_to_source"]))
         torch.manual_seed(seed)
-        self.lins = nn.ModuleList([nn.Linear(6, 6) for _ in range(2)])
+        self.linears = nn.ModuleList([nn.Linear(6, 6) for _ in range(2)])
         self.scale = nn.Parameter(torch.rand(6))
         self.choices = [draws.random() for _ in range(64)]
         self.depth = draws.randint(1, 3)
@@ -158,7 +160,7 @@ class Drawn(MessagePassing):
             if kind == "leaf":
                 one = choose(["x_i", "x_j", "w", "lin", "scaled", "half"])
                 if one == "lin":
-                    return choose(self.lins)(choose([x_i, x_j]))
+                    return choose(self.linears)(choose([x_i, x_j]))
                 if one == "scaled":
                     return x_j * self.scale
                 if one == "half":
@@ -171,9 +173,9 @@ class Drawn(MessagePassing):
         return value(self.depth)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(LAYERS))
 def test_random_layers(seed):
-    """Each step has other numbers of nodes and edges. (tools/random_layers tries many more.)"""
+    """Each step has other numbers of nodes and edges."""
     draws, layer = random.Random(seed), Drawn(seed)
     for at in range(3):
         nodes, edges = draws.randint(5, 40), draws.randint(1, 300)
