@@ -18,7 +18,7 @@ from torch import Tensor
 
 from warploom.pyg._names import plain_edges
 from warploom.torch._internals import is_transformed
-from warploom.torch._state import TensorState, used
+from warploom.torch._state import Content, TensorState, used
 
 _Key = tuple[Any, ...]
 _Tensors = tuple[Optional[Tensor], ...]
@@ -55,11 +55,12 @@ class Made:
 class Memory:
     """What was made of one tensor of edges, by key; valid until the tensor is modified."""
 
-    __slots__ = ("__weakref__", "made", "owner", "version")
+    __slots__ = ("__weakref__", "content", "made", "owner", "version")
 
-    def __init__(self, key: _Key, owner: Any, version: int) -> None:
+    def __init__(self, key: _Key, owner: Any, version: int, content: Content | None) -> None:
         self.owner = weakref.ref(owner, partial(_forget, entries, key))
         self.version = version
+        self.content = content  # of edges that are not a sparse matrix
         self.made: dict[Any, Any] = {}
 
     def get(self, key: Any, other: Tensor | None = None) -> _Tensors | None:
@@ -106,7 +107,12 @@ def memory_of(edges: Tensor) -> Memory | None:
         layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
         key = (id(owner), type(edges), *layout)  # an address, which counts while the owner lives
     found = entries.get(key)
-    if found is not None and found.version == version and found.owner() is owner:
+    if (
+        found is not None
+        and found.version == version
+        and found.owner() is owner
+        and (found.content is None or found.content.is_same(plain))
+    ):
         if (states := used.states) is not None and plain.layout is torch.strided:
             # The tensor is kept, as it may be a view that ends with the step.
             states.append((TensorState(plain), (plain, found)))
@@ -114,7 +120,8 @@ def memory_of(edges: Tensor) -> Memory | None:
     if is_capturing(edges):
         return None
     with _lock:
-        found = entries[key] = Memory(key, owner, version)
+        content = Content(plain) if plain.layout is torch.strided else None
+        found = entries[key] = Memory(key, owner, version, content)
         while len(entries) > MOST_ENTRIES:
             entries.pop(next(iter(entries)), None)
     return found

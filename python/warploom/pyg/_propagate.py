@@ -67,20 +67,29 @@ def serving(
             known = left(self, *args, **kwargs)
             if known is not None:
                 count_call(kind.__name__, known)
-                return original(self, *args, **kwargs)
+                return _by_pyg(original, self, args, kwargs)
         try:
             out = run(self, *args, **kwargs)
         except _FAILURES as reason:
             if counts_refusals:
                 count_call(kind.__name__, _text_of(reason))
-            return original(self, *args, **kwargs)
+            out = None
         if out is None:
-            return original(self, *args, **kwargs)
+            return _by_pyg(original, self, args, kwargs)
         if not torch.compiler.is_compiling():
             count_call(kind.__name__, SERVED)
         return out
 
     return passing(serve)
+
+
+def _by_pyg(original: Callable[..., Any], self: Any, args: Any, kwargs: Any) -> Any:
+    for one in (*args, *kwargs.values()):
+        if isinstance(one, Tensor) and one.dtype is torch.int32:
+            args = [_names.for_pyg(one) for one in args]
+            kwargs = {name: _names.for_pyg(one) for name, one in kwargs.items()}
+            break
+    return original(self, *args, **kwargs)
 
 
 def _text_of(reason: Exception) -> str:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from warploom.pyg._checks import Refused
+from warploom.pyg._names import for_pyg
 from warploom.torch._edges import EdgeList
 
 Line = tuple[int, ...]  # the shape of what a value has for one edge
@@ -128,7 +129,7 @@ class Edges:
         self.is_traced = isinstance(self.graph, EdgeList)
         self.edge_index = edge_index
         self.device = edge_index.device
-        sources, targets = edge_index[0], edge_index[1]
+        sources, targets = for_pyg(edge_index[0]), for_pyg(edge_index[1])
         row, column = (sources, targets) if to_source else (targets, sources)
         self.ends = {"row": row, "column": column}  # of each edge
         self.count = edge_index.size(1)
