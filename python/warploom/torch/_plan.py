@@ -517,8 +517,9 @@ class Steps:
     def run(self, numbers: tuple[Any, ...], arrays: list[int]) -> None:
         """Enqueue all of them. numbers: the slope of leaky_relu or the scale of products, the
         dropout and its seed."""
-        if True in [plan.renew() for plan in self._plans]:
-            self._measure()
+        for plan in self._plans:
+            if plan.renew():
+                self._measure()
         size, index = self.size, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _steps(
