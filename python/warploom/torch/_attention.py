@@ -272,6 +272,7 @@ class Attention(Product):
     """Operands b, first, second, values and bias; a bias takes no gradient."""
 
     __slots__ = ("backward", "code", "delta", "forward", "n", "score", "wide")
+    keeps_results = True
 
     def __init__(self, score: str, operands: Likes, drops: bool) -> None:
         super().__init__()

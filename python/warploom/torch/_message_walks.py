@@ -184,6 +184,7 @@ class Message(Product):
     )  # fmt: skip
 
     is_listed = True
+    keeps_results = True
 
     def __init__(
         self, operands: Likes, expression: str, reductions: tuple[str, ...], heads: int | None,
@@ -317,7 +318,8 @@ class Message(Product):
         mean = None
         if self._mean is not None:
             mean = extra.pop(self._winners) if self._has_own_mean else by["mean"]
-        operands = [one if read else None for one, read in zip(operands, is_read)]
+        if "softmax" not in by and "std" not in by and (mean is None or self._has_own_mean):
+            operands = [one if read else None for one, read in zip(operands, is_read)]
         return *operands, mean, by.get("std"), *extra
 
     def gradients(

@@ -23,7 +23,7 @@ from warploom.torch._internals import (
     quick_apply,
     refuse_transforms,
 )
-from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape
+from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape, element
 
 Gradients = Sequence[Maybe]
 Likes = Sequence[Union[Tensor, Like, None]]
@@ -42,6 +42,9 @@ class Product:
 
     request: Request
     is_listed = False  # whether `gradients` gets a list with the gradient by each result
+    # Whether `kept` may have results, and then begins with all operands, so that results that the
+    # caller changes in place are computed again for the gradients.
+    keeps_results = False
     given: Sequence[int] = ()  # operands that the eager caller has in the order of the edge_index
 
     def __init__(self) -> None:
@@ -134,6 +137,9 @@ class _Eager(torch.autograd.Function):
         needs = ctx.needs_input_grad[1:]
         made = product.run(graph, operands, numbers, needs)
         kept = product.kept(operands, made, needs)
+        if product.keeps_results:
+            ctx.counters = []
+            kept = _without_counts(kept, made[: product.results], ctx.counters)
         if kept:
             ctx.save_for_backward(*kept)
         if product.is_listed:
@@ -148,15 +154,43 @@ class _Eager(torch.autograd.Function):
         graph, product, numbers = ctx.call
         needs = ctx.needs_input_grad[1:]
         x = upstream if product.is_listed else upstream[0]
+        saved = ctx.saved_tensors
+        if product.keeps_results and not _are_same(ctx.counters):
+            operands = saved[: len(needs)]
+            with torch.no_grad():
+                made = product.run(graph, operands, numbers, needs)
+            saved = product.kept(operands, made, needs)
         if not torch.is_grad_enabled():
-            return None, *product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
-        found = product.differentiable(graph, x, ctx.saved_tensors, numbers, needs)
+            return None, *product.gradients(graph, x, saved, numbers, needs)
+        found = product.differentiable(graph, x, saved, numbers, needs)
         if found is None:
             with torch.no_grad():
-                found = product.gradients(graph, x, ctx.saved_tensors, numbers, needs)
+                found = product.gradients(graph, x, saved, numbers, needs)
             name = type(ctx).__name__.removesuffix("Backward")
-            found = _registered.final(name, found, *upstream, *ctx.saved_tensors)
+            found = _registered.final(name, found, *upstream, *saved)
         return None, *found
+
+
+def _without_counts(
+    kept: Sequence[Maybe], results: Sequence[Tensor], counters: list[tuple[Tensor, int]]
+) -> Sequence[Maybe]:
+    """What is kept, where PyTorch counts no changes of the results, and counters of their own."""
+    uncounted = list(kept)
+    for at, one in enumerate(kept):
+        for result in results:
+            if one is result:
+                uncounted[at] = one.data
+                counter = one.detach()
+                counter.data = element(one.dtype, one.device)  # it counts and has no memory
+                counters.append((counter, counter._version))
+    return uncounted
+
+
+def _are_same(counters: list[tuple[Tensor, int]]) -> bool:
+    for counter, count in counters:  # noqa: SIM110 - all() would call a generator for each
+        if counter._version != count:
+            return False
+    return True
 
 
 class _Reordered(torch.autograd.Function):
