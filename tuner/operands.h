@@ -3,8 +3,8 @@
  * of a line.
  *
  * Operands are random numbers from a seed, uniform in [-1, 1] and rounded to their type; largest scores are in
- * [1, 3], and the scales beside them in [0, 1], so that weights are small. Positions are those of random edges of the row, or -1. If the call reads the old result (beta is
- * not 0), that begins with such numbers too. */
+ * [1, 3], and the scales beside them in [0, 1], so that weights are small. Positions are those of random edges of the
+ * row, or -1. If the call reads the old result (beta is not 0), that begins with such numbers too. */
 #pragma once
 
 #include "core/csr/csr.h"

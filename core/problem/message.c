@@ -103,9 +103,10 @@ static wlm_status declare(wlmi_slice part, table *t) {
                      name.text, shown(place_text, text, sizeof text));
   const int width = width_text.size ? wlmi_slice_index(width_text, wlmi_width_names, WIDTHS) : WLM_WIDTH_N;
   if (width < 0 || (place != WLM_PLACE_ROW && width >= WLM_WIDTH_WINS))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
-                     "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins, base and scale for a row",
-                     (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
+    return wlmi_fail(
+        WLM_ERR_INVALID_ARGUMENT,
+        "op: operand %.*s: '%s' is no width of %s; widths are n, heads and 1, and wins, base and scale for a row",
+        (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
       place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};

@@ -169,9 +169,8 @@ static slope slope_of(const part *at, int64_t e, const edge *where) {
                scale = wlmi_element_get(type, terms_of(w)->softmax, pair + 1),
                delta = of_head(at, terms_of(w)->delta, 0, where->i);
   const score s = score_of(at, where);
-  slope to = {.weight = exp(s.value - base) * scale,
-              .off = looseness(&s, isfinite(base) ? base : 0),
-              .kept = kept_of(at, e)};
+  slope to = {
+      .weight = exp(s.value - base) * scale, .off = looseness(&s, isfinite(base) ? base : 0), .kept = kept_of(at, e)};
   double product = 0, size = fabs(delta);
   for (int64_t j = at->head * at->width; j < (at->head + 1) * at->width; j++) {
     const double xb = dense(w, w->call->x, w->call->ldc, where->i, j) * b_at(w, where->k, j);

@@ -260,7 +260,7 @@ static void share(const row_weights *weights, int count, wlmi_column_block *bloc
 }
 
 static void put_softmax(const bound *b, int64_t i, wlmi_columns c, const row_weights *weights,
-                     const wlmi_reference_result *to) {
+                        const wlmi_reference_result *to) {
   const int64_t heads = b->walk->problem->heads, width = b->walk->problem->n / heads;
   for (int j = 0; j < c.count; j++) {
     const int64_t at = 2 * (i * heads + (c.first + j) / width);

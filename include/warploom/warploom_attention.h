@@ -25,7 +25,8 @@
  * score makes its row and head NaN. As in a product, 0 * Inf is NaN.
  *
  * The gradient is a plan with transpose = 1, which makes the weights again from `softmax`, as FlashAttention does from
- * one number for each row and head. It walks A^T once and is deterministic. alpha must be 1 and beta 0. For the weight w[p,h] of edge p = (i, k), with x = dC:
+ * one number for each row and head. It walks A^T once and is deterministic. alpha must be 1 and beta 0. For the weight
+ * w[p,h] of edge p = (i, k), with x = dC:
  *
  *   db[k,h,:]    = sum over the edges p of column k of w[p,h] * x[i,h,:]
  *   dscores[p,h] = w[p,h] * (<x[i,h,:], B[k,h,:]> - delta[i,h]) * leaky_relu'(left[i,h] + right[k,h] + a[p,h])
@@ -85,7 +86,10 @@ struct wlm_attention_operands {
    * number, and log(sum of exp(score)) is the largest score minus the log of the second number. Aligned for a pair of
    * numbers; written where it is not NULL; read by the gradients. */
   void *softmax;
-  const void *delta; /* rows x H, for the gradients: sum over the head's columns of x * C, with C before its epilogue */
+  /* rows x H, for the gradients: sum over the head's columns of x * C, with C before its epilogue. Where one edge has
+   * all the weight, the gradient of its score is exactly 0 if this is the result of the message "edge_sum=x*b" with C
+   * as b on the rows x rows matrix that has its diagonal alone: that adds columns in the order of these kernels. */
+  const void *delta;
   /* Results of the gradients, which may be NULL. */
   void *dscores; /* nnz x H */
   void *dright;  /* cols x H; must be NULL with WLM_SCORE_DOT */

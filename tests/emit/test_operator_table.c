@@ -37,8 +37,8 @@ static void put_array(const wlmi_builtin *of, const wlmi_array *array, wlmi_text
   static const char *const nulls[] = {"yes", "no", "without edges", "must be"};
   wlmi_text_printf(table, "| %s | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", of->name, array->name,
                    array->is_output ? "written" : "read", wlmi_place_names[array->place],
-                   wlmi_width_is_pair(array->width) ? "2 heads" : wlmi_width_names[array->width], types[array->element], array->ld_name ? array->ld_name : "-",
-                   nulls[array->need], wlmi_condition_texts[array->condition]);
+                   wlmi_width_is_pair(array->width) ? "2 heads" : wlmi_width_names[array->width], types[array->element],
+                   array->ld_name ? array->ld_name : "-", nulls[array->need], wlmi_condition_texts[array->condition]);
 }
 
 static void make_arrays(wlmi_text *table) {

@@ -30,7 +30,8 @@ const covering_message covering_messages[] = {
     {"t:edge_sum=b;score=t;softmax=kept*b*e", WLM_BF16, WLM_F32, WLM_I32, WLM_I32, 12, 12, 0, 1, 0, WLM_I32, NONE},
     {"l:row:heads;r:column:1;t:edge_sum=x*k;u:edge_sum=t*x*0.03125;score=(l+r)*sigmoid(t)/(1+u*u);softmax=b+a;edge=b*u",
      WLM_F64, WLM_F64, WLM_I32, WLM_I64, 66, 3, 1, 0, 0, WLM_I32, NONE},
-    {"d:row;c:row;l:row:base;s:row:scale;t:edge_sum=x*k;g:edge_sum=expscale(0.0625*t,l,s)*d*(b-c)*0.0625;sum=g*x;edge_sum=g",
+    {"d:row;c:row;l:row:base;s:row:scale;t:edge_sum=x*k;g:edge_sum=expscale(0.0625*t,l,s)*d*(b-c)*0.0625;sum=g*x;edge_"
+     "sum=g",
      WLM_F16, WLM_F16, WLM_I32, WLM_I32, 24, 3, 0, 1, 0, WLM_I32, NONE},
     {"mean=relu(b+e);sum=x*b*a",
      WLM_F32,

@@ -31,7 +31,7 @@ static const wlmi_csr_host t = {COLS, ROWS, EDGES, t_rowptr, t_colind, t_values,
 static const float b[] = {10, 1, 7, 2, 3, 4}, x[] = {1, -1, 2, -2, 3, -3, 4, -4};
 static const float e[] = {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51};
 
-enum { MOST = 2 * ROWS * N > EDGES * N ? 2 * ROWS * N : EDGES * N }; /* numbers of a result */
+enum { MOST = 2 * ROWS * N > EDGES *N ? 2 * ROWS *N : EDGES *N }; /* numbers of a result */
 
 typedef struct case_of_text {
   wlm_problem problem;
@@ -172,10 +172,8 @@ static void softmax(void **state) {
   c.walk.a = &(wlmi_csr_host){
       ROWS, COLS, EDGES, rowptr, colind, (float[]){1, 2, 1, -INFINITY, -INFINITY, 0, 3, 3, 3, 3, 3, 9}, NULL, NULL};
   run(&c);
-  assert_values(
-      c.value[0],
-      (const double[]){1, 0.5, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1. / 3, 9, 1 / (1 + 2 * exp(-6))}, 16,
-      "score of heads");
+  assert_values(c.value[0], (const double[]){1, 0.5, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1. / 3, 9, 1 / (1 + 2 * exp(-6))},
+                16, "score of heads");
   assert_values(c.value[1], (const double[]){2, 2, 0, 0, 0, 2, 2, 2}, 8, "a row whose scores all are -inf gives 0");
   wlmi_message_release(&c.message);
 }
