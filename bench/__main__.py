@@ -29,6 +29,7 @@ _SUITES = {
     "torch": ("time warploom.torch and warploom.pyg beside PyTorch and PyG", "--no-compile"),
     "attention": ("time layers of attention beside PyG's", "--no-compile --unfused"),
     "messages": ("time messages beside PyG's propagate", "--no-compile --layers --graphs -n"),
+    "scatter": ("time reductions by an index beside PyTorch's operators", ""),
     "layers": ("time steps of PyG's layers beside PyG", "--layers --graphs --types"),
     "compiled": (
         "time eager, compiled and captured training steps",

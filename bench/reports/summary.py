@@ -74,6 +74,7 @@ _FIGURES = {
     "gnn": _Suite("pyg_step_us", ("graph", "model", "layers", "features"), result="step_us"),
     "attention": _Suite("heads", ("graph", "layer", "heads", "dim")),
     "messages": _Suite("gbs", ("layer", "graph", "n", "mode")),
+    "scatter": _Suite("fresh_us", ("function", "lines", "n", "order", "mode")),
     "layers": _Suite("served", ("layer", "graph"), _in_f32),
     "compiled": _Suite("pyg_spread", ("model", "graph"), _eager),
     "distributed": _Suite("one_us", ("model", "graph", "ranks", "asked"), _asked),

@@ -313,8 +313,8 @@ typedef struct wlm_problem {
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
  * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. What a
- * call writes must not overlap anything else, which is checked: neither other arrays nor those of A, though lines of C
- * may lie between those of B. The shapes below are those without transpose; with it, rows and cols change places. */
+ * call writes must overlap no other array, which is checked; lines of C may lie between those of B. The shapes below
+ * are those without transpose; with it, rows and cols change places. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */

@@ -485,7 +485,7 @@ static void scales_of_equal_terms(void **state) {
     const char *text;
     int transpose, is_even;
   } cases[] = {{"o:column;sum=o", 0, 0}, {"o:column;sum=o", 1, 1}, {"o:row;sum=o", 0, 1},
-               {"o:row;sum=o", 1, 0},    {"o:row:1;sum=o", 1, 0},  {"o:row:logs;sum=o", 1, 1},
+               {"o:row;sum=o", 1, 0},    {"o:row:1;sum=o", 1, 0},  {"o:row:base;sum=o", 1, 1},
                {"o:edge;sum=o", 0, 0},   {"o:edge;sum=o", 1, 0},   {"o:edge:heads;sum=o", 0, 0},
                {"o:all;sum=o", 0, 1},    {"o:all:1;sum=o", 0, 1},  {"sum=a", 0, 1},
                {"sum=a", 1, 1}};

@@ -168,15 +168,19 @@ def spread(index: Tensor, shape: Sequence[int], dim: int) -> Tensor:
     return index
 
 
-_OPERATORS = {"sum": "sum", "add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
+_OPERATORS = {
+    "sum": "sum", "add": "sum", "mean": "mean", "mul": "prod", "min": "amin", "max": "amax"
+}  # fmt: skip
 
 
 def by_operator(src: Tensor, index: Tensor, dim: int, rows: int, reduce: str) -> Tensor | None:
     """The reduction by one operator of PyTorch, where that is enough and src is small."""
     operator, is_half = _OPERATORS.get(reduce), src.dtype in (torch.float16, torch.bfloat16)
-    least = _least(src, "sum" if operator == "sum" else "slow")
+    least = _least(src, "sum" if operator in ("sum", "mean") else "slow")
     if operator is None or is_half or (least is not None and src.numel() >= least.known):
         return None
+    if operator == "mean" and (src.requires_grad or not src.is_floating_point()):
+        return None  # its gradient reads the result, which callers of sums may change
     # PyTorch's gather is wrong with an index of int32 that is expanded.
     index, size = index.long().expand(src.shape), list(src.shape)
     size[dim] = rows
@@ -225,14 +229,14 @@ def _number(index: Tensor, rows: int) -> Tensor:
     return (own + first).masked_fill_((own < 0) | (own >= rows), end)
 
 
-def by_pointers(src: Tensor, indptr: Tensor, extent: int, kind: str) -> Rows:
+def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
     """The rows whose lines indptr separates, of a tensor like src.
 
     extent: of the lines along the last dimension of indptr.
     """
     dim = indptr.dim() - 1
     shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], max(indptr.shape[dim] - 1, 0)
-    least, known = _least(src, kind), None
+    least, known = _least(src, "several"), None  # operators would need an index first
     key = rows, *shape[: dim + 1]
     if least is not None and rows and math.prod(shape) >= max(least.known, 1):
         known = look_up(indptr)
@@ -263,7 +267,7 @@ class _Sum(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, rows: Rows, reduce: str) -> Tensor:
         ctx.call = rows, reduce
         ctx.save_for_backward(rows.given)
-        return multiply(rows.graph, x, None, reduce, "copy_b", is_deterministic())
+        return rows.walk(x, reduce)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
@@ -421,11 +425,13 @@ class Rows:
         """The row of each line."""
         if self.given is not None:
             return self.given
-        ends = self.rowptr[1:]  # type: ignore[index]
+        rowptr = self.rowptr
+        assert rowptr is not None
 
         def make() -> Tensor:
-            lines = torch.arange(self.lines, device=ends.device, dtype=ends.dtype)
-            return torch.searchsorted(ends, lines, right=True)
+            ends = rowptr[1:-1].long()
+            passed = ends.new_zeros(self.lines + 1).index_add_(0, ends, torch.ones_like(ends))
+            return passed.cumsum(0)[:-1]
 
         return make() if self._known is None else self._known.keep(("row", *self._key), make)
 
@@ -448,10 +454,14 @@ class Rows:
             counts = ones.new_zeros(self.total).index_add_(0, self.index, ones)
         return counts.clamp(1).to(dtype).unsqueeze(1)
 
+    def walk(self, x: Tensor, reduce: str) -> Tensor:
+        """The reduction of each row that the library computes."""
+        return multiply(self.graph, x, None, reduce, "copy_b", is_deterministic())
+
     def sum(self, x: Tensor, reduce: str = "sum") -> Tensor:
         """The sum or mean of each row."""
         if self._known is not None:
-            return _sum(x, self, reduce)  # type: ignore[no-any-return]
+            return _sum(x, self, reduce) if x.requires_grad else self.walk(x, reduce)
         y = x.new_zeros(self.total, x.shape[1]).index_add_(0, self.index, x)
         return self.divide(y) if reduce == "mean" else y
 
@@ -464,7 +474,7 @@ class Rows:
     def product(self, x: Tensor) -> Tensor:
         """The product of each row."""
         if self._known is not None:
-            return multiply(self.graph, x, None, "prod", "copy_b", is_deterministic())
+            return self.walk(x, "prod")
         ones = x.new_ones(self.total, x.shape[1])
         return ones.scatter_reduce(0, self.index.long().unsqueeze(1).expand_as(x), x, "prod")
 
@@ -479,7 +489,7 @@ class Rows:
         if self._known is not None and want_lines:
             return _extreme(x, self, name)  # type: ignore[no-any-return]
         if self._known is not None:
-            return multiply(self.graph, x, None, name, "copy_b", is_deterministic()), None
+            return self.walk(x, name), None
         index, constant = self.index.long().unsqueeze(1).expand_as(x), x.detach()
         best = x.new_zeros(self.total, x.shape[1])
         best = best.scatter_reduce(0, index, constant, "a" + name, include_self=False)

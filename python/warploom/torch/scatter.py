@@ -96,12 +96,12 @@ def _rows(
     return by_index(*_align(src, index, dim, out, dim_size), kind, is_sorted=dim is None)
 
 
-def _segments(src: Tensor, indptr: Tensor, extent: int | None, kind: str) -> Rows:
+def _segments(src: Tensor, indptr: Tensor, extent: int | None = None) -> Rows:
     """The rows of src, or of a tensor with this extent in the place of rows."""
     _check(src, "indptr", indptr)
     _need_fit("indptr", indptr, indptr.shape[:-1], src)
     found = src.shape[indptr.dim() - 1]
-    return by_pointers(src, indptr, found if extent is None else extent, kind)
+    return by_pointers(src, indptr, found if extent is None else extent)
 
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -238,11 +238,12 @@ def segment_csr(
     src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum"
 ) -> Tensor:
     """Reduce the elements from one pointer to the next."""
-    return _put(_reduce(src, _segments(src, indptr, None, _kind(src, reduce)), None, reduce), out)
+    _kind(src, reduce)
+    return _put(_reduce(src, _segments(src, indptr), None, reduce), out)
 
 
 def _csr_pair(src: Tensor, indptr: Tensor, out: Tensor | None = None, *, reduce: str) -> _Pair:
-    best, places = _pair(src, _segments(src, indptr, None, "several"), None, reduce)
+    best, places = _pair(src, _segments(src, indptr), None, reduce)
     return _put(best, out), places
 
 
@@ -264,7 +265,7 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
             f"warploom: src: has {src.shape[dim]} rows, and indptr {indptr.shape[dim] - 1} segments"
         )
     extent = out.shape[dim] if out is not None else int(indptr[..., -1:].max())
-    rows = _segments(src, indptr, extent, "sum")
+    rows = _segments(src, indptr, extent)
     return _put(rows.restore(rows.gather(rows.lead(src))), out)
 
 

@@ -379,7 +379,8 @@ def test_the_list_of_figures():
             assert row["worst"] in ("least", "most") and row["time"] and row["over"]
             assert all(float(row[key] or 1) > 0 for key in ("target", "limit"))
     assert suites - SUITES.keys() == {
-        *("torch", "gnn", "attention", "messages", "layers", "compiled", "distributed")
+        *("torch", "gnn", "attention", "messages", "layers", "compiled", "distributed"),
+        "scatter",
     }
 
 

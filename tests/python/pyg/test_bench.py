@@ -178,6 +178,19 @@ def test_messages(tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_scatter(tmp_path, capsys):
+    out = tmp_path / "scatter.jsonl"
+    assert main(["scatter", "--quick", "--only", "random/forward", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 7
+    for line in lines:
+        assert line["us"] > 0 and line["walk_fresh_us"] > 0 and line["torch_us"] > 0
+        assert line["max_rel_err"] < 1e-5 and "failed" not in line
+    capsys.readouterr()
+    main(["summary", str(out)])
+    assert "a new index for each call, PyTorch" in capsys.readouterr().out
+
+
 def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 

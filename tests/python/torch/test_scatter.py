@@ -586,7 +586,11 @@ MISTAKES = {
     "dim": (IndexError, "dim: 2 is", lambda s, i: scatter.scatter_max(s, i, 2)),
     "extent": (ValueError, "does not fit", lambda s, i: scatter.scatter_sum(s, i[1:], 0)),
     "dimensions": (ValueError, "use 1 to 2", lambda s, i: scatter.scatter_sum(s, i[:, None, None])),
-    "reduce": (ValueError, "'prod' is unknown", lambda s, i: scatter.scatter(s, i, 0, reduce="prod")),
+    "reduce": (
+        ValueError,
+        "'prod' is unknown",
+        lambda s, i: scatter.scatter(s, i, 0, reduce="prod"),
+    ),
     "integers": (ValueError, "floating", lambda s, i: scatter.scatter_std(s.int(), i, 0)),
     "pointers": (ValueError, "does not fit", lambda s, i: scatter.segment_csr(s, i.expand(3, -1))),
     "segments": (ValueError, "10 rows, and", lambda s, i: scatter.gather_csr(s, i)),
