@@ -303,7 +303,6 @@ typedef struct wlm_problem {
 
 /* The arguments of wlm_spmm and wlm_plan_execute. Fill in what the operation reads and writes. Brackets mark what
  * only some problems need; values are always optional.
- *
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
