@@ -13,6 +13,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch_oracle import close
 from warploom.torch import Graph, _rows, scatter, sparse
 from warploom.torch._rows import Least
+from warploom.torch._state import recorded
 
 ROWS = 6
 # Row 4 is empty, and rows 0 and 5 have one element.
@@ -481,6 +482,17 @@ def test_a_modified_index_has_no_gradient(monkeypatch):
         index.add_(0)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             found.backward()
+
+
+def test_a_recorded_step_notices_changes(monkeypatch):
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0)))
+    src, index = numbers(EXTENT, 2), index_of((EXTENT,), 0)
+    scatter.scatter_sum(src, index, 0, dim_size=ROWS)
+    with recorded() as states:
+        scatter.scatter_sum(src, index, 0, dim_size=ROWS)
+    assert states and all(state.holds() for state, _ in states)
+    index.add_(0)
+    assert not any(state.holds() for state, _ in states)
 
 
 def test_inference(road, device):
