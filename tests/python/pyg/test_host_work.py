@@ -19,13 +19,13 @@ SHAPE = Shape(graph(NODES), NODES, 8, 8, 4, 16, torch.float32)
 
 # Functions of the package that a call of a layer enters at most, with an edge_index that is new.
 CALLS = {
-    "GAT": 108,
-    "GATv2": 104,
-    "GCN": 102,
+    "GAT": 112,
+    "GATv2": 107,
+    "GCN": 105,
     "GIN": 60,
     "Graph": 60,
     "SAGE": 60,
-    "Transformer": 92,
+    "Transformer": 94,
 }
 
 
