@@ -31,7 +31,6 @@ from warploom.pyg._partitioned import with_loops
 from warploom.pyg._propagate import serving
 from warploom.pyg._sorted import Sorted, find_sorted, order_values
 from warploom.pyg._switch import passing, replace
-from warploom.pyg._walks import modifiable
 from warploom.torch import Graph, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
@@ -227,11 +226,7 @@ def _finish(layer: Any, out: Tensor, residual: Tensor | None, *, has_bias: bool)
     out = out.flatten(1) if layer.concat else out.mean(dim=1)
     if residual is not None:
         out = out + residual
-    if layer.bias is not None and not has_bias:
-        out = out + layer.bias
-    elif layer.concat and residual is None:
-        out = modifiable(out)
-    return out
+    return out if layer.bias is None or has_bias else out + layer.bias
 
 
 # ---- GATv2Conv ----------------------------------------------------------------------------------
@@ -296,7 +291,7 @@ def _run_transformer(
     with without_autocast(value.device):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
-    return _widened(out) if layer.root_weight or not layer.concat else modifiable(_widened(out))
+    return _widened(out)
 
 
 # ---- SuperGATConv and AGNNConv ------------------------------------------------------------------
@@ -330,8 +325,7 @@ def _run_supergat(
             slope=layer.negative_slope, operands=terms,
             dropout=layer.dropout if layer.training else 0.0,
         )  # fmt: skip
-    out = _widened(out)  # type: ignore[arg-type]
-    return modifiable(out) if layer.concat and layer.bias is None else out
+    return _widened(out)  # type: ignore[arg-type]
 
 
 def _run_agnn(
@@ -345,7 +339,7 @@ def _run_agnn(
             graph, "b", reduce="softmax", score="t", sums={"t": "x*k"}, b=x, x=x_norm,
             k=x_norm * layer.beta.to(x_norm.dtype),
         )  # fmt: skip
-    return modifiable(_widened(out))  # type: ignore[arg-type]
+    return _widened(out)  # type: ignore[arg-type]
 
 
 # In compiled code these forwards leave the self loops to an op.

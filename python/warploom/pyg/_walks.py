@@ -33,7 +33,6 @@ from warploom.torch._message_parts import compose
 
 PRODUCT = "({0}*{1})"
 _LINEAR = ("sum", "mean")
-_READ = frozenset(("softmax", "std", "var"))  # gradients of these read results
 # Devices where computing a function of an edge again in each column takes longer than PyG's step,
 # and functions for which it does.
 SLOW_REPEATS = ("cpu",)
@@ -45,11 +44,6 @@ _NAMES = {"column": ("b", "k"), "row": ("x", "y")}
 def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
     """The tensor with lines of another shape."""
     return tensor if tensor.shape[1:] == line else tensor.reshape(tensor.size(0), *line)
-
-
-def modifiable(result: Tensor) -> Tensor:
-    """A result that gradients read, as a tensor that a model may modify in place, as PyG's."""
-    return result.clone() if result.requires_grad else result
 
 
 def _message(
@@ -76,8 +70,7 @@ def _message(
     text = text_of(tree, names)
     if score is not None:
         text = compose(text, "s", {"s": text_of(score, names)})
-    made = message_of_operands(edges.graph, text, tuple(reduce), heads, operands)
-    return made if _READ.isdisjoint(reduce) else tuple([modifiable(one) for one in made])
+    return message_of_operands(edges.graph, text, tuple(reduce), heads, operands)
 
 
 def gathered(edges: Edges, value: Value) -> Tensor:
