@@ -132,6 +132,13 @@ def _warploom_is_of_pyg(layer: MessagePassing, method: str) -> bool:
     return getattr(type(layer), method) is getattr(MessagePassing, method)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warploom_asks_types(layer: MessagePassing) -> bool:
+    """Whether `message` asks for types, of which a stand-in in compiled code has another one."""
+    code = getattr(type(layer).message, "__code__", None)
+    return code is None or not {"isinstance", "is_tensor"}.isdisjoint(code.co_names)
+
+
 def sizes_of(
     layer: MessagePassing, edge_index: Tensor, size: Any, nodes: Iterable[tuple[int, Any]]
 ) -> list[int | None]:
@@ -186,4 +193,5 @@ def install() -> None:
     """Give layers the methods that compiled code calls for constants."""
     MessagePassing._warploom_names = _warploom_names
     MessagePassing._warploom_is_of_pyg = _warploom_is_of_pyg
+    MessagePassing._warploom_asks_types = _warploom_asks_types
     MessagePassing._warploom_is_replaced = _warploom_is_replaced

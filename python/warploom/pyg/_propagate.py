@@ -211,6 +211,8 @@ def _in_compiled_code(
     check_edges(edge_index, "a message over ")
     if _deep(layer, kwargs):
         raise Refused("several signals in compiled code")
+    if layer._warploom_asks_types():
+        raise Refused("a message that asks for types in compiled code")
     aggregate = aggregation_of(layer)
     trace = Trace(layer, edge_index, size, kwargs)
     return trace.updated(trace.aggregated(aggregate))

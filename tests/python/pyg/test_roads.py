@@ -213,6 +213,16 @@ def test_features_of_edges_are_a_tensor(message):
     assert reasons(layer) == ["warploom"]
 
 
+def test_types_in_compiled_code():
+    """A stand-in there is no tensor."""
+    layer, x = own(asks_torch), draw(NODES, 8).float()
+    expected = layer(x, graph())
+    with warploom.pyg.accelerate():
+        found = torch.compile(layer, backend="eager")(x, graph())
+    torch.testing.assert_close(found, expected)
+    assert reasons(layer) == ["a message that asks for types in compiled code"]
+
+
 class Twice(torch.autograd.Function):
     """Another gradient than that of what it computes."""
 
