@@ -44,6 +44,7 @@ from warploom.torch._plan import (
 )
 
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
+_LONGEST = 1023  # characters of wlm_problem.custom
 _WON = ("max", "min")
 
 
@@ -421,6 +422,8 @@ class Message(Product):
         gradient = ffi.new("wlm_problem *", {"size": ffi.sizeof("wlm_problem")})
         names = ",".join(self.names[i] for i in by).encode()
         custom = text(lib.wlm_message_gradient, problem(request, 1), names, gradient)
+        if len(custom) > _LONGEST:  # said in the forward pass, which asks what gradients read
+            refuse(f"a gradient has {len(custom)} characters, at most {_LONGEST} are allowed")
         walk = Walk(request._replace(custom=custom, transpose=bool(gradient.transpose)))
         upstream = []
         for name in walk.operands:
