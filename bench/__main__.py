@@ -30,6 +30,7 @@ _SUITES = {
     "attention": ("time layers of attention beside PyG's", "--no-compile --unfused"),
     "messages": ("time messages beside PyG's propagate", "--no-compile --layers --graphs -n"),
     "scatter": ("time reductions by an index beside PyTorch's operators", ""),
+    "programs": ("time training steps of programs as users write them, beside PyG", ""),
     "layers": ("time steps of PyG's layers beside PyG", "--layers --graphs --types"),
     "compiled": (
         "time eager, compiled and captured training steps",

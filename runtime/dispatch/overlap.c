@@ -30,10 +30,19 @@ static range range_of_array(const wlmi_array *array, const int64_t lines[], cons
   return range_of(address, count ? (count - 1) * line_of(array, kernel) + used : 0);
 }
 
+/* Whether memory lies between two neighbouring lines of an array, whose lines may be anywhere. */
+static int is_between(range inner, const wlmi_array *array, range outer, const void *kernel) {
+  const int64_t line = line_of(array, kernel);
+  if (inner.begin < outer.begin || line <= 0) return 0;
+  const int64_t at = (int64_t)(inner.begin - outer.begin) % line;
+  return at >= array->columns * (int64_t)array->size && at + (int64_t)(inner.end - inner.begin) <= line;
+}
+
 /* Whether the lines of two arrays whose ranges meet lie between each other, such as those of some columns of one array
  * and of others. */
 static int are_apart(const wlmi_array *a, range of_a, const wlmi_array *b, range of_b, const void *kernel) {
   const int64_t line = line_of(a, kernel);
+  if (is_between(of_a, b, of_b, kernel) || is_between(of_b, a, of_a, kernel)) return 1;
   if (line != line_of(b, kernel)) return 0;
   const int a_is_first = of_a.begin <= of_b.begin;
   const int64_t between = (int64_t)(a_is_first ? of_b.begin - of_a.begin : of_a.begin - of_b.begin) % line;
@@ -67,7 +76,8 @@ wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, con
     const wlmi_array *array = &arrays->list[i];
     ranges[i] = range_of_array(array, lines, kernel);
     for (int k = array->is_output ? 0 : WORKSPACE; k < OTHERS; k++)
-      if (meet(ranges[i], others[k])) return refuse(function, array->name, names[k]);
+      if (meet(ranges[i], others[k]) && !is_between(others[k], array, ranges[i], kernel))
+        return refuse(function, array->name, names[k]);
     for (int k = 0; k < i; k++) {
       const wlmi_array *before = &arrays->list[k];
       if ((array->is_output || before->is_output) && meet(ranges[i], ranges[k]) &&

@@ -181,9 +181,9 @@ static void messages_that_do_not_read_b(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-/* Runs a product, planned or in one call, whose arrays are at these elements of `memory`; the distance of lines is ld.
- */
-static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ld, int transpose) {
+/* Runs a product, planned or in one call, whose arrays are at these elements of `memory`, with these distances of
+ * lines. */
+static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ldb, int64_t ldc, int transpose) {
   static _Alignas(16) char workspace[1 << 16];
   const wlm_csr csr = small();
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -194,7 +194,8 @@ static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ld, int 
   problem.policy.expected_calls = 100;
   args.b = memory + at_b;
   args.c = memory + at_c;
-  args.ldb = args.ldc = ld;
+  args.ldb = ldb;
+  args.ldc = ldc;
   args.workspace = workspace;
   args.workspace_size = sizeof workspace;
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
@@ -209,32 +210,38 @@ static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ld, int 
 /* C may lie right beside B, also between its lines. */
 static void results_that_overlap(void **state) {
   (void)state;
-  enum { FIRST = COLS * N, LD = 2 * N + 5 };
+  enum { FIRST = COLS * N, LD = 2 * N + 5, FAR = 2 * LD };
   static float memory[4 * COLS * LD];
   const struct {
-    int at_b, at_c, ld, transpose, fine;
+    int at_b, at_c, ld, transpose, fine, ldc; /* ldc: 0 = ld */
   } cases[] = {
-      {FIRST, FIRST, 0, 0, 0},
-      {FIRST, FIRST + COLS * N - 1, 0, 0, 0},
-      {FIRST, FIRST + COLS * N, 0, 0, 1},
-      {FIRST, FIRST - ROWS * N, 0, 0, 1},
-      {FIRST, FIRST - ROWS * N + 1, 0, 0, 0},
-      {FIRST, FIRST + ROWS * N - 1, 0, 1, 0}, /* B is rows x n and C cols x n */
-      {FIRST, FIRST + ROWS * N, 0, 1, 1},
-      {FIRST, FIRST - COLS * N, 0, 1, 1},
-      {FIRST, FIRST - COLS * N + 1, 0, 1, 0},
-      {0, N, LD, 0, 1},
-      {0, N + 5, LD, 0, 1},
-      {0, N + 6, LD, 0, 0},
-      {0, N - 1, LD, 0, 0},
-      {N, 0, LD, 0, 1},
-      {N, LD, LD, 0, 1},
-      {N, LD + 1, LD, 0, 0},
-      {LD + N, 0, LD, 0, 1},
-      {LD + N, 1, LD, 0, 0},
+      {FIRST, FIRST, 0, 0, 0, 0},
+      {FIRST, FIRST + COLS * N - 1, 0, 0, 0, 0},
+      {FIRST, FIRST + COLS * N, 0, 0, 1, 0},
+      {FIRST, FIRST - ROWS * N, 0, 0, 1, 0},
+      {FIRST, FIRST - ROWS * N + 1, 0, 0, 0, 0},
+      {FIRST, FIRST + ROWS * N - 1, 0, 1, 0, 0}, /* B is rows x n and C cols x n */
+      {FIRST, FIRST + ROWS * N, 0, 1, 1, 0},
+      {FIRST, FIRST - COLS * N, 0, 1, 1, 0},
+      {FIRST, FIRST - COLS * N + 1, 0, 1, 0, 0},
+      {0, N, LD, 0, 1, 0},
+      {0, N + 5, LD, 0, 1, 0},
+      {0, N + 6, LD, 0, 0, 0},
+      {0, N - 1, LD, 0, 0, 0},
+      {N, 0, LD, 0, 1, 0},
+      {N, LD, LD, 0, 1, 0},
+      {N, LD + 1, LD, 0, 0, 0},
+      {LD + N, 0, LD, 0, 1, 0},
+      {LD + N, 1, LD, 0, 0, 0},
+      {0, N, FAR, 0, 1, N}, /* all of C between two lines of B */
+      {0, FAR + N, FAR, 0, 1, N},
+      {0, FAR - ROWS * N, FAR, 0, 1, N},
+      {0, FAR - ROWS * N + 1, FAR, 0, 0, N},
+      {0, N - 1, FAR, 0, 0, N},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlm_status status = product_in(memory, cases[i].at_b, cases[i].at_c, cases[i].ld, cases[i].transpose);
+    const wlm_status status = product_in(memory, cases[i].at_b, cases[i].at_c, cases[i].ld,
+                                         cases[i].ldc ? cases[i].ldc : cases[i].ld, cases[i].transpose);
     if (status != (cases[i].fine ? WLM_OK : WLM_ERR_INVALID_ARGUMENT)) fail_msg("case %zu: %s", i, wlm_error_detail());
     if (!cases[i].fine) assert_contains(wlm_error_detail(), "wlm_spmm: c and b share memory");
   }
