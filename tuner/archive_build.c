@@ -64,9 +64,9 @@ typedef struct kind {
   }
 
 /* Products of rows, as a gradient of attention has of dC and C. */
-#define PRODUCTS_OF_ROWS(group)                                                                 \
-  {group, "mul.sum", "none", ",operation=sddmm", &columns, F32 | PLANS | DIAGONAL}, {           \
-    group, "mul.sum", "none", ",operation=sddmm,heads=4", &head_columns, F32 | PLANS | DIAGONAL \
+#define PRODUCTS_OF_ROWS(group)                                                                               \
+  {group, "custom{edge_sum=x*b}", "none", ",operation=message", &columns, F32 | BOTH | DIAGONAL}, {           \
+    group, "custom{edge_sum=x*b}", "none", ",operation=message,heads=4", &head_columns, F32 | BOTH | DIAGONAL \
   }
 
 static const kind kinds[] = {

@@ -30,17 +30,23 @@ TYPES = {
 def key_of(request):
     """The problem key of a request, whose graph has 32-bit indices."""
     score, of_rows, _ = request.attention.partition("_rows")
+    product, operation = (
+        f"{request.message}.{request.reduce}",
+        "attention" + of_rows if score else "",
+    )
+    if request.custom:
+        product, operation = f"custom{{{request.custom}}}", "message"
     options = {
-        "operation": "sddmm" if request.sddmm else "attention" + of_rows if score else "",
+        "operation": "sddmm" if request.sddmm else operation,
         "score": "" if score == "gat" else score,
         "dropout": "1" if request.dropout else "",
         "transpose": "1" if request.transpose else "",
         "arg": TYPES[request.positions] if request.argmax else "",
         "heads": str(request.heads) if request.heads > 1 else "",
     }
-    assert request.sample is None and not request.custom and not request.bias
+    assert request.sample is None and not request.bias
     return (
-        f"op={request.message}.{request.reduce},dense={TYPES[request.dtype]},rowptr=i32,colind=i32"
+        f"op={product},dense={TYPES[request.dtype]},rowptr=i32,colind=i32"
         f",values={TYPES[request.values]},sample=none"
         + "".join(f",{name}={value}" for name, value in options.items() if value)
     )
