@@ -39,8 +39,8 @@ class Program(NamedTuple):
     """batches: an endless iterator, or one batch; loss: of a model and a batch."""
 
     model: torch.nn.Module
-    batches: Iterator[Any] | Any
-    loss: Callable[[torch.nn.Module, Any], Tensor]
+    batches: Any
+    loss: Callable[[Any, Any], Tensor]
 
     def is_fixed(self) -> bool:
         return not isinstance(self.batches, Iterator)
@@ -159,7 +159,7 @@ def _of_nodes(model: torch.nn.Module, data: Any) -> Program:
     return Program(model, data, lambda m, b: F.cross_entropy(m(b.x, b.edge_index)[: len(b.y)], b.y))
 
 
-class _Gated(nn.MessagePassing):
+class _Gated(nn.MessagePassing):  # type: ignore[misc]
     """A layer of a user's own: gates by both ends and a distance."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ def _light_gcn(scale: float) -> Program:
         made: Tensor = model.recommendation_loss(ranks[:4096], ranks[4096:], node_id=b.nodes)
         return made
 
-    data = Data(edge_index=edges, asked=asked, nodes=asked.flatten().unique())
+    data = Data(edge_index=edges, asked=asked, nodes=torch.unique(asked))
     return Program(nn.LightGCN(users + items, WIDE, 3), data, loss)
 
 
@@ -266,7 +266,8 @@ class _Potential(torch.nn.Module):
         hidden, of_edges = self.atoms(b.z), self.distances(distance)
         for block in self.blocks:
             hidden = hidden + block(hidden, b.edge_index, distance, of_edges)
-        return nn.global_add_pool(self.out(hidden), b.batch, b.num_graphs)
+        made: Tensor = nn.global_add_pool(self.out(hidden), b.batch, b.num_graphs)
+        return made
 
 
 def _schnet(scale: float) -> Program:
@@ -291,7 +292,7 @@ class _Gps(torch.nn.Module):
         x = self.first(b.x)
         for layer in self.layers:
             x = layer(x, b.edge_index, b.batch, edge_attr=b.edge_attr)
-        return x
+        return torch.relu(x)
 
 
 def _gps(scale: float) -> Program:
@@ -361,8 +362,7 @@ class _Training:
     def __init__(self, program: Program, data: Any, device: torch.device, captures: bool) -> None:
         self.device = device
         self.model = program.model.to(device)
-        with torch.no_grad():  # makes lazy parameters
-            program.loss(self.model, data) if device.type != "meta" else None
+        program.loss(self.model, data)  # makes lazy parameters
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=1e-3, capturable=device.type == "cuda"
         )
@@ -376,7 +376,7 @@ class _Training:
     def _train(self, data: Any) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._loss(self.model, data)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return loss.detach()
 

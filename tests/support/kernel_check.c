@@ -396,9 +396,11 @@ static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) 
   wlmi_device *device = l->check->device;
   wlm_plan plan = {0};
   wlm_execute_args call = o->call;
+  wlmi_spec spec = o->spec;
   const size_t c_size = (size_t)o->c_count * element_size(o);
+  spec.problem.transpose = o->walks_a; /* C has a line for each column of the matrix that is bound */
   WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
-  WLM_TRY(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &o->spec));
+  WLM_TRY(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
   plan.bound.args.order = d->order;
   plan.bound.args.a_rowptr = d->a_rowptr;
   call.bias = d->bias;
