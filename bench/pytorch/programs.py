@@ -275,7 +275,8 @@ def _schnet(scale: float) -> Program:
         pos = b.pos.clone().requires_grad_()
         energy = model(b, pos)
         (force,) = torch.autograd.grad(energy.sum(), pos, create_graph=True)
-        return energy.pow(2).mean() + force.pow(2).mean()
+        made: Tensor = energy.pow(2).mean() + force.pow(2).mean()
+        return made
 
     return Program(_Potential(), _batches(max(int(64 * scale), 4), scale), loss)
 
