@@ -304,17 +304,22 @@ class Graph:
                 f"values: the shape is {tuple(values.shape)}, "
                 f"and edge_index has {edge_index.shape[1]} edges",
             )
+        edges = edge_index.shape[1]
+        within = f"{rows} rows (targets) and {cols} columns (sources)"
         if torch.compiler.is_compiling():
             made = torch.ops.warploom.csr_from_edges(edge_index, rows, cols)
         else:
+            need(
+                not edges or (rows > 0 and cols > 0),
+                f"edge_index: {edges} of {edges} edges are outside of {within}",
+            )
             made = _plan.convert_edges(edge_index, rows, cols)
         rowptr, colind, perm = made
         if not once and not torch.compiler.is_compiling():
-            outside = edge_index.shape[1] - int(rowptr[-1])
+            outside = edges - int(rowptr[-1])
             need(
                 not outside,
-                f"edge_index: {outside} of {edge_index.shape[1]} edges are outside of "
-                f"{rows} rows (targets) and {cols} columns (sources)",
+                f"edge_index: {outside} of {edges} edges are outside of {within}",
             )
         if values is not None:
             values = values.index_select(0, perm)

@@ -30,10 +30,10 @@ CALLS = {
 
 
 # The same of a step of an operation of warploom.torch.
-OF_OPERATIONS = {"spmm": 12, "gat": 23, "gatv2": 19, "attention": 22}
+OF_OPERATIONS = {"spmm": 15, "gat": 37, "gatv2": 34, "attention": 36}
 
 # The same of a step of SAGEConv in code of inductor.
-OF_COMPILED = 9
+OF_COMPILED = 15
 
 HALF = {"f16": torch.float16, "bf16": torch.bfloat16, "autocast": torch.float32}
 FAIL_IN_PYG = (("autocast", "MF"), ("bf16", "ClusterGCN"), ("f16", "ClusterGCN"))
@@ -192,7 +192,7 @@ def test_calls_of_a_compiled_step():
     for _ in range(3):
         step()
     of_package, of_library = calls(step)
-    assert of_package <= OF_COMPILED and of_library == 2
+    assert of_package <= OF_COMPILED and of_library == 4  # two compare the content of edges
     sys.setprofile(see)
     try:
         step()
