@@ -38,7 +38,7 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
     """The graph of an edge_index, kept from the second step on, when a layer uses it again.
 
     Without a layer it is kept at once. Where hooks save tensors, as in activation checkpointing,
-    the number of edges alone decides whether it is kept: forward and recomputation must save
+    the number of edges alone decides whether it is kept, since forward and recomputation must save
     tensors of the same types.
     """
     memory = memory_of(edge_index)
