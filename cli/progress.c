@@ -21,7 +21,7 @@ enum { BAR = 24, LEAST_BAR = 10, BESIDE_BAR = 76, NO_BAR = 60, USUAL_COLUMNS = 8
 static volatile sig_atomic_t interrupted;
 static atomic_int is_shown; /* the terminal's last line is a progress line */
 
-/* NVRTC sets the handlers of signals anew by signal(), after which SA_RESETHAND has no effect. So the default is
+/* NVRTC sets the handlers of signals again by signal(), after which SA_RESETHAND has no effect. So the default is
  * restored here, and the signal is raised inside of the handler. */
 static void on_end(int signal_number) {
   sigset_t only;

@@ -162,7 +162,7 @@ static int lock_nothing(int file, int command, ...) {
   return -1;
 }
 
-/* That is no other process, and nobody is waited for. */
+/* That is no other process, and there is none to wait for. */
 static void a_file_system_without_locks(void **state) {
   (void)state;
   sqlite3_vfs *const files = sqlite3_vfs_find(NULL);

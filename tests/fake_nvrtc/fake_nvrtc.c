@@ -1,6 +1,6 @@
 /* A compiler for tests that run no kernel: it takes every source, and its code is for the fake driver (tests/fake_cuda)
  * with any_code = 1. While the file WLM_FAKE_NVRTC_WAITS exists, it does not end, and makes a file of that name and
- * ".begun". As NVRTC does, it sets the handlers of signals anew by signal(), which forgets SA_RESETHAND. */
+ * ".begun". As NVRTC does, it sets the handlers of signals again by signal(), which forgets SA_RESETHAND. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 """The one memory of what is made of a tensor of edges: sorted edges, norms, lists with self loops.
 
 What was made belongs to a storage, to a layout within it and to a version. So `detach()` and whole
-views of an edge_index find what was made of their base, a modified tensor starts anew, and all ends
-with the storage.
+views of an edge_index find what was made of their base. After a modification all is made again, and
+it ends with the storage.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def check_ways():
 
 
 def check_deprecated():
-    """What was measured to be no gain runs as what it was compared with, and warns."""
+    """A deprecated exchange or split runs as the one that replaces it, and warns."""
     graph = Graph.from_edge_index(edges_of(), rows=NODES, cols=NODES)
     for name, value, current in (("exchange", "copies", "all"), ("split", "columns", "near")):
         text = f"{name}: '{value}' is deprecated and runs as '{current}'"
