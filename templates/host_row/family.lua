@@ -1,6 +1,6 @@
 return {
   target = "host",
-  version = 1,
+  version = 2,
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,

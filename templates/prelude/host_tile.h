@@ -3,8 +3,9 @@
  * unrolls the pieces and keeps them in vector registers, and the store is written the same way, since one scalar loop
  * over the accumulators would send them all through memory.
  *
- * B's rows are asked for some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
- * memory takes. */
+ * B's rows are prefetched some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
+ * memory takes. A single column is not: its loads are independent, so the processor runs many of them ahead by itself.
+ */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 % local many = problem.heads == "many"
 % local a = many and "a[j]" or "a"
@@ -51,13 +52,14 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     const wlm_acc_t a = wlm_load_a(args, p);
 % end
     const wlm_b_t *restrict b_row = b + wlm_column(args, p) * args->ldb;
-% if not shared then
+% if not shared and problem.n > 1 then
 #if WLM_USES_B
     const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
     const wlm_b_t *b_ahead = b + wlm_column(args, ahead < args->nnz ? ahead : p) * args->ldb;
     for (int j = 0; j < width; j += 64 / (int)sizeof *b) __builtin_prefetch(b_ahead + j);
 #endif
-% else
+% end
+% if shared then
     for (int times = 0; times < share.times; times++) {
 % end
 #pragma GCC unroll 16
