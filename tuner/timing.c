@@ -63,9 +63,10 @@ void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_s
 double wlmi_stretch_lost(const wlmi_stretch *stretch) {
   const double seconds = stretch->clock() - stretch->began;
   const wlmi_usage usage = usage_of(stretch->device);
-  if (usage.switches == stretch->usage.switches || seconds <= 0) return 0;
+  if (seconds <= 0) return 0;
+  const double crowded = (usage.crowded - stretch->usage.crowded) / seconds;
   const double ran = (usage.seconds - stretch->usage.seconds) / seconds;
-  return ran < 1 ? 1 - ran : 0;
+  return usage.switches == stretch->usage.switches || 1 - ran < crowded ? crowded : 1 - ran;
 }
 
 /* ---- from seconds to records ---- */

@@ -32,8 +32,8 @@ typedef struct wlmi_stretch {
 } wlmi_stretch;
 
 void wlmi_stretch_begin(const wlmi_device *device, double (*clock)(void), wlmi_stretch *stretch);
-/* The share of the time since then in which the calling thread did not run, if threads were interrupted for others. 0
- * on a device whose times do not depend on that. */
+/* The share of the time since then in which the calling thread did not run, if threads were interrupted for others, or
+ * in which it used fewer threads because of them: the larger one. 0 on a device whose times do not depend on that. */
 double wlmi_stretch_lost(const wlmi_stretch *stretch);
 
 /* ---- from seconds to records ---- */

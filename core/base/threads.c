@@ -49,7 +49,8 @@ static _Thread_local int team = 1;
 static _Thread_local int calls_until_retry;
 enum { RETRY_AFTER = 1000 };
 
-static int threads_of(int wanted) {
+int wlmi_threads(void) {
+  const int wanted = omp_get_max_threads();
   /* A fork copies OpenMP's bookkeeping but not its threads, so a parallel region in the child would wait for ever. */
   if (wlmi_fork_count() || wanted <= 1) return 1;
   if (omp_get_active_level() >= omp_get_max_active_levels()) return wanted; /* such a region creates no thread */
@@ -58,13 +59,6 @@ static int threads_of(int wanted) {
   team += try_to_start(2 * (wanted - team)) / 2;
   calls_until_retry = team < wanted ? RETRY_AFTER : 0;
   return team;
-}
-
-int wlmi_threads(void) { return threads_of(omp_get_max_threads()); }
-
-int wlmi_threads_and_one(void) {
-  const int most = omp_get_max_threads();
-  return threads_of(most > 1 && most == omp_get_num_procs() ? most + 1 : most);
 }
 
 int wlmi_threads_begin(void) {

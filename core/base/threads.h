@@ -7,9 +7,6 @@
  * as many threads again must be possible, for those that are created elsewhere meanwhile. Otherwise it takes no lock
  * and makes no system call. */
 int wlmi_threads(void);
-/* One more than that where it is the number of cores that the process may use, so that OpenMP has more threads than
- * cores. */
-int wlmi_threads_and_one(void);
 
 /* Gives parallel regions of the calling thread that name no number at most wlmi_threads() threads, until
  * wlmi_threads_end is called with the result. */

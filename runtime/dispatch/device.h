@@ -46,6 +46,7 @@ typedef struct wlmi_kernel_facts {
 /* What this program used of the machine so far. */
 typedef struct wlmi_usage {
   double seconds;   /* in which the calling thread ran */
+  double crowded;   /* in which it used fewer threads, because other programs wanted the cores */
   int64_t switches; /* how often a thread was interrupted for another */
 } wlmi_usage;
 

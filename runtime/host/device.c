@@ -130,6 +130,7 @@ static void host_usage(const wlmi_device *device UNUSED, wlmi_usage *usage) {
   struct timespec ran;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
   usage->seconds = (double)ran.tv_sec + 1e-9 * (double)ran.tv_nsec;
+  usage->crowded = wlmi_crowded_seconds(wlmi_host_crowding(), wlmi_seconds());
   usage->switches = wlmi_host_switches();
 }
 

@@ -1,5 +1,6 @@
 /* The threads of the host device: a small product runs on the calling thread only, and a child of fork can compute. */
 #include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include "core/base/threads.h"
+#include "runtime/host/threads.h"
 #include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
@@ -99,17 +100,25 @@ static void small_products_run_alone(void **state) {
   product_release(&small);
 }
 
-/* One more than there are cores makes libgomp's waiting threads leave them; a user who asked for fewer gets those. */
-static void one_thread_more_than_cores(void **state) {
+static int threads_of(int64_t rows) {
+  return wlmi_host_threads(&(struct wlm_args){.rows = rows, .nnz = 7 * rows, .n = N});
+}
+
+/* OpenMP's number or 1, never one between or above: a team of another size makes libgomp create and end threads. */
+static void crowding_raises_the_work_to_share(void **state) {
   (void)state;
-  const int cores = omp_get_num_procs();
-  omp_set_num_threads(cores);
-  assert_int_equal(wlmi_threads_and_one(), cores == 1 ? 1 : cores + 1);
-  assert_int_equal(wlmi_threads(), cores);
-  omp_set_num_threads(cores + 2);
-  assert_int_equal(wlmi_threads_and_one(), cores + 2);
-  omp_set_num_threads(1);
-  assert_int_equal(wlmi_threads_and_one(), 1);
+  const struct {
+    int64_t rows;
+    int calm, crowded;
+  } cases[] = {{10, 1, 1}, {4000, 3, 1}, {100000, 3, 1}, {4000000, 3, 3}};
+  omp_set_num_threads(3);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    *wlmi_host_crowding() = (wlmi_crowding){0};
+    assert_int_equal(threads_of(cases[i].rows), cases[i].calm);
+    *wlmi_host_crowding() = (wlmi_crowding){.until = INFINITY};
+    assert_int_equal(threads_of(cases[i].rows), cases[i].crowded);
+  }
+  *wlmi_host_crowding() = (wlmi_crowding){0};
 }
 
 static int compute_in_child(product *p, const float *expected, size_t size) {
@@ -211,7 +220,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_limit_on_threads_makes_products_slower_only),
       cmocka_unit_test(small_products_run_alone), /* first, because it needs a process without OpenMP threads */
-      cmocka_unit_test(one_thread_more_than_cores),
+      cmocka_unit_test(crowding_raises_the_work_to_share),
       cmocka_unit_test(a_forked_child_computes),
   };
   return test_group(tests, bare_host_begin, bare_host_end);

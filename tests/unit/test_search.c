@@ -35,6 +35,7 @@ typedef struct fake {
   double spread[MOST];        /* the spread of each screening run */
   const double *shares;       /* of each last round: the share of its time that this program has; NULL = of all */
   int asked, interrupts;      /* how often for the usage; whether a lost share comes with interrupts */
+  double crowded;             /* the share of time in which it used fewer threads */
   double ran;                 /* seconds in which this program had the machine */
 } fake;
 
@@ -93,7 +94,7 @@ static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
 static void usage(const wlmi_device *device, wlmi_usage *usage) {
   (void)device;
   f.asked++;
-  *usage = (wlmi_usage){.seconds = f.now + f.ran, .switches = f.interrupts * f.asked};
+  *usage = (wlmi_usage){.seconds = f.now + f.ran, .crowded = f.crowded * f.now, .switches = f.interrupts * f.asked};
 }
 
 static void drop_timer(wlmi_timer *timer) {
@@ -524,18 +525,21 @@ static void a_busy_machine_is_measured_again(void **state) {
     double shares[4];
     int interrupts, repeats;
     double counts, lost; /* the share of the round that counts */
-  } cases[] = {{{1, 0}, 1, 0, 1, 0},
-               {{0.95, 0}, 1, 0, 0.95, 0},
-               {{0.5, 1, 0}, 1, 1, 1, 0},
-               {{0.5, 0.4, 1, 0}, 1, 2, 1, 0},
-               {{0.5, 0.7, 0.6, 0}, 1, 2, 0.7, 0.3},
-               {{0.5, 0}, 0, 0, 0.5, 0}}; /* it waited by itself, as threads do between products */
+    double crowded;
+  } cases[] = {{{1, 0}, 1, 0, 1, 0, 0},
+               {{0.95, 0}, 1, 0, 0.95, 0, 0},
+               {{0.5, 1, 0}, 1, 1, 1, 0, 0},
+               {{0.5, 0.4, 1, 0}, 1, 2, 1, 0, 0},
+               {{0.5, 0.7, 0.6, 0}, 1, 2, 0.7, 0.3, 0},
+               {{1, 1, 1, 0}, 0, 2, 1, 0.4, 0.4}, /* on fewer threads, which are not interrupted */
+               {{0.5, 0}, 0, 0, 0.5, 0, 0}};      /* it waited by itself, as threads do between products */
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     begin(20, 3, 0);
     f.device.ops = &shared_ops;
     f.cost[7] = 1e-5;
     f.shares = cases[k].shares;
     f.interrupts = cases[k].interrupts;
+    f.crowded = cases[k].crowded;
     assert_status(WLM_OK, play(NULL, &finals));
     assert_int_equal(finals.repeats, cases[k].repeats);
     assert_int_equal(finals.list[0].candidate, 7);
