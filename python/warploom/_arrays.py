@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import operator
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -45,11 +44,6 @@ class Array(NamedTuple):
     def pointer(self) -> Any:
         """The address for the C library; for an empty array a dummy, as NULL means "not given"."""
         return ffi.cast("void *", self.address or 16)
-
-    @property
-    def item_size(self) -> int:
-        """Bytes of an element."""
-        return int(re.sub(r"\D", "", self.dtype)) // 8
 
     @property
     def is_contiguous(self) -> bool:
@@ -217,15 +211,17 @@ def _type_name(dtype: np.dtype[Any]) -> str:
 
 
 def _element_strides(strides: tuple[int, ...], size: int, name: str) -> tuple[int, ...]:
-    if any(step % size for step in strides):
+    found = tuple([step // size for step in strides])
+    if size > 1 and strides != tuple([step * size for step in found]):
         raise ValueError(f"{name}: its strides are no multiples of its elements; pass a copy")
-    return tuple(step // size for step in strides)
+    return found
 
 
 def _read_numpy(source: np.ndarray[Any, Any], name: str) -> Array:
     strides = _element_strides(source.strides, source.itemsize, name)
-    dtype, writable = _type_name(source.dtype), source.flags.writeable
-    return Array(name, source.ctypes.data, source.shape, strides, dtype, "host", writable, source)
+    address, is_read_only = source.__array_interface__["data"]
+    dtype, writable = _type_name(source.dtype), not is_read_only
+    return Array(name, address, source.shape, strides, dtype, "host", writable, source)
 
 
 def _read_dlpack(source: Any, name: str, device: str, stream: int | None) -> Array:
@@ -269,47 +265,6 @@ def require_unmoved(*arrays: Array | None) -> None:
                 f"warploom: {array.name}: its memory was moved (share_memory_() and queues of "
                 "torch.multiprocessing do that); make the matrix and its plans again"
             )
-
-
-def require_apart(written: Array, others: Iterable[Array]) -> None:
-    """Raise ValueError if an array that is written shares memory with another operand."""
-    if 0 in written.shape:
-        return
-    first, end = _extent(written)
-    for other in others:
-        if other is written or 0 in other.shape:
-            continue
-        other_first, other_end = _extent(other)
-        if end <= other_first or other_end <= first:
-            continue
-        # Two groups of columns of one array share no element.
-        if np.shares_memory(np.asarray(_Elements(written)), np.asarray(_Elements(other))):
-            raise ValueError(
-                f"{written.name}: shares memory with {other.name}; pass an array of its own"
-            )
-
-
-def _extent(array: Array) -> tuple[int, int]:
-    """The address of the first byte, and that behind the last one; strides are not negative."""
-    last = 0
-    for extent, step in zip(array.shape, array.strides):
-        if extent > 1:
-            last += (extent - 1) * step
-    return array.address, array.address + (last + 1) * array.item_size
-
-
-class _Elements:
-    """Describes an array's addresses to NumPy, which compares them and reads nothing."""
-
-    def __init__(self, array: Array) -> None:
-        size = array.item_size
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": array.shape,
-            "strides": tuple(step * size for step in array.strides),
-            "typestr": f"|V{size}",
-            "data": (array.address, True),
-        }
 
 
 def leading_dimension(array: Array) -> int:

@@ -206,11 +206,6 @@ class Matrix:
         _arrays.require_unmoved(self._indptr, self._indices, self._data)
 
     @property
-    def index_arrays(self) -> tuple[Array, Array]:
-        """indptr and indices, as the C library reads them."""
-        return self._indptr, self._indices
-
-    @property
     def argmax_type(self) -> str:
         """The type of argmax indices: that of indptr."""
         return self._indptr.dtype

@@ -182,7 +182,6 @@ class Plan:
         place = place_of(self.matrix, stream)
         with self._exclusive("prepare"):
             array = _buffer(memory, "memory", size, place)
-            _arrays.require_apart(array, self.matrix.index_arrays)
             self._handle.prepare(array.pointer, place.pointer)
             self._prepared = array._replace(name="the memory of prepare")
 
@@ -226,7 +225,7 @@ class Plan:
             size = self.workspace_size
             if size:
                 memory = _buffer(workspace, "workspace", size, place)
-                call.write(memory)
+                call.kept.append(memory)
                 call.args.workspace, call.args.workspace_size = memory.pointer, size
             context(place.device)  # raises in a child of fork
             check(lib.wlm_plan_execute(self._handle.pointer, call.args))

@@ -82,11 +82,6 @@ class Call:
         self.args.alpha, self.args.beta = alpha, beta
         self.args.seed = _arguments.seed(seed)
 
-    def write(self, array: Array) -> None:
-        """Keep an array that is written: it must share no memory with the others."""
-        _arrays.require_apart(array, (*self.kept, *self.matrix.index_arrays))
-        self.kept.append(array)
-
     def dense(self, array: Array, rows: int) -> int:
         """Check the layout of a dense operand of `rows` rows; returns its leading dimension."""
         problem = self.problem
@@ -122,7 +117,7 @@ class Call:
             self.kept.append(vector)
         made, c = self.result(out, shape, problem.dtype)
         args.c, args.ldc = c.pointer, self.dense(c, self.rows)
-        self.write(c)
+        self.kept.append(c)
         if not problem.argmax:
             return made
         if args.ldc != problem.n and self.rows > 1:
@@ -145,7 +140,7 @@ class Call:
             self.kept.append(b)
         nnz, heads = self.matrix.nnz, problem.heads
         made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
-        self.write(array.require(contiguous=True))
+        self.kept.append(array.require(contiguous=True))
         args.dvalues = array.pointer
         return made
 

@@ -48,8 +48,8 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
   args.rowptr = plan->a_rowptr;
   args.colind = plan->a_colind;
   const int64_t a_rows = plan->shape.is_transposed ? args.cols : args.rows;
-  if (status == WLM_OK)
-    status = wlmi_check_overlap(function, &plan->shape, &plan->backward_arrays, 0, a_rows + 1, &args);
+  const wlmi_work work = {.offsets = a_rows + 1};
+  if (status == WLM_OK) status = wlmi_check_overlap(function, &plan->shape, &plan->backward_arrays, &work, &args);
   if (status != WLM_OK) return status;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);

@@ -56,22 +56,42 @@ static wlm_status refuse(const char *function, const char *one, const char *othe
                    other);
 }
 
-enum { ROWPTR, COLIND, VALUES, WORKSPACE, OTHERS };
-static const char *const names[OTHERS] = {"rowptr", "colind", "values", "workspace"};
+enum { ROWPTR, COLIND, VALUES, WORKSPACE, PREPARED, OTHERS };
+static const char *const names[OTHERS] = {"rowptr", "colind", "values", "workspace", "prepared"};
+
+static void find_others(const wlmi_shape *shape, const wlmi_work *work, const struct wlm_args *args,
+                        range others[OTHERS]) {
+  others[ROWPTR] = range_of(args->rowptr, work->offsets * (int64_t)wlmi_index_size(shape->rowptr_type));
+  others[COLIND] = range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type));
+  others[VALUES] = range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type));
+  others[WORKSPACE] = range_of(work->workspace ? args->workspace : NULL, (int64_t)work->workspace);
+  others[PREPARED] = range_of(work->prepared ? args->prepared : NULL, (int64_t)work->prepared);
+}
+
+static wlm_status check_work(const char *function, const range others[OTHERS]) {
+  for (int k = WORKSPACE; k < OTHERS; k++)
+    for (int i = 0; i < k; i++)
+      if (meet(others[k], others[i])) return refuse(function, names[i], names[k]);
+  return WLM_OK;
+}
+
+wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const wlmi_work *work,
+                           const struct wlm_args *args) {
+  range others[OTHERS];
+  find_others(shape, work, args, others);
+  return check_work(function, others);
+}
 
 wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
-                              size_t workspace_size, int64_t offsets, const void *kernel) {
+                              const wlmi_work *work, const void *kernel) {
   const struct wlm_args *args = kernel;
   const int64_t lines[] = {[WLM_PLACE_ROW] = shape->is_transposed ? args->cols : args->rows,
                            [WLM_PLACE_COLUMN] = shape->is_transposed ? args->rows : args->cols,
                            [WLM_PLACE_EDGE] = args->nnz,
                            [WLM_PLACE_ALL] = 1};
-  const range others[OTHERS] = {
-      range_of(args->rowptr, offsets * (int64_t)wlmi_index_size(shape->rowptr_type)),
-      range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type)),
-      range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type)),
-      range_of(workspace_size ? args->workspace : NULL, (int64_t)workspace_size)};
-  range ranges[WLM_MAX_ARRAYS];
+  range others[OTHERS], ranges[WLM_MAX_ARRAYS];
+  find_others(shape, work, args, others);
+  WLM_CHECK(check_work(function, others));
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];
     ranges[i] = range_of_array(array, lines, kernel);

@@ -166,11 +166,20 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   return bound.workspace_size > size ? bound.workspace_size : size;
 }
 
+static wlmi_work work_of(const wlmi_bound *bound) {
+  return (wlmi_work){bound->args.rows + 1, bound->workspace_size, bound->prepared_size};
+}
+
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   wlm_status status = wlmi_need("wlm_plan_prepare", "plan", plan);
   if (status != WLM_OK || !plan->bound.prepared_size) return wlmi_finish(status);
   const wlmi_pointer given = {"prepared", prepared, WLM_WORK_ALIGNMENT, 1};
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
+  if (status != WLM_OK) return status;
+  struct wlm_args args = plan->bound.args;
+  wlmi_work work = work_of(&plan->bound);
+  args.prepared = prepared, work.workspace = 0;
+  status = wlmi_check_work("wlm_plan_prepare", &plan->shape, &work, &args);
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
   if (!plan->bound.empty)
@@ -275,7 +284,8 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else
     WLM_CHECK(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_workspace(function, bound, call, &kernel.args));
-  WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, bound->workspace_size, bound->args.rows + 1, &kernel));
+  const wlmi_work work = work_of(bound);
+  WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));
   return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
 }
 

@@ -4,12 +4,13 @@
  * over the accumulators would send them all through memory.
  *
  * B's rows are prefetched some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
- * memory takes. A single column is not: its loads are independent, so the processor runs many of them ahead by itself.
- */
+ * memory takes. A single column is not: its loads are independent, so the processor runs many of them ahead by itself. It
+ * is folded into one variable, which a compiler keeps in a register where it would not keep an array. */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 % local many = problem.heads == "many"
 % local a = many and "a[j]" or "a"
 % local shared = problem.sample ~= "none" and problem.transpose -- an edge counts as often as its row of A took it
+% local single = problem.n == 1 and not many and not shared and problem.arg == "none"
 % local factor = shared and problem.sample_norm ~= "none" and "share.factor * " or ""
 % if many then
 %   local run = math.min(16, problem.head_width & -problem.head_width)
@@ -35,6 +36,15 @@ WLM_FN void wlm_fold_winner(wlm_acc_t *acc, wlm_place_t *place, wlm_acc_t x, lon
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
   const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
+% if single then
+  wlm_acc_t value = wlm_init();
+  for (long long k = 0; k < kept; k++) {
+    const long long p = begin + wlm_sample(k, degree, state);
+    value = wlm_reduce(value, wlm_message(wlm_load_a(args, p), wlm_load_b(b + wlm_column(args, p) * args->ldb)));
+  }
+  acc[0][0] = value;
+  return kept;
+% else
   const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;@{from(" const long long first = begin + " .. (shared and "degree;" or "wlm_sample(0, degree, state);"))}
   for (int t = 0; t <= (width - 1) / WLM_PIECE; t++)
     for (int j = 0; j < WLM_PIECE; j++) @{from "place[t][j] = (wlm_place_t)first, "}acc[t][j] = wlm_init(@{from "first"})@{value};
@@ -52,7 +62,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     const wlm_acc_t a = wlm_load_a(args, p);
 % end
     const wlm_b_t *restrict b_row = b + wlm_column(args, p) * args->ldb;
-% if not shared and problem.n > 1 then
+% if not shared and not single then
 #if WLM_USES_B
     const long long ahead = begin + wlm_sample(k + WLM_AHEAD, degree, state);
     const wlm_b_t *b_ahead = b + wlm_column(args, ahead < args->nnz ? ahead : p) * args->ldb;
@@ -86,6 +96,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 % end
   }
   return @{shared and "folded" or "kept"};
+% end
 }
 
 /* Finishes what wlm_fold gave and stores it to those columns of a row of C. */

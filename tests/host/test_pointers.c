@@ -298,6 +298,7 @@ static void results_that_overlap_others(void **state) {
   assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, "host_nnz/nonzeros=1024,tile=32", &plan));
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   SHARES(workspace, (uintptr_t)m.c / 16 * 16, "c and workspace");
+  SHARES(workspace, (uintptr_t)(m.values + 4) / 16 * 16, "values and workspace");
   wlm_plan_destroy(plan);
   problem.operation = WLM_SDDMM;
   plan = plan_of(matrix, &problem);
