@@ -4,20 +4,23 @@
  * indices of products must match exactly (core/reference/reference.h gives the reason why they can). */
 #include "tuner/output_check.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/problem/element.h"
-#include "core/reference/reference.h"
-#include "tuner/output_reference.h"
+#include "core/reference/attention.h"
+#include "core/reference/gradient.h"
+#include "core/reference/message.h"
 #include "tuner/tolerance.h"
 
 enum {
   PIECE_BYTES = 1 << 24,
   NEAR_BYTES = 1 << 16
-}; /* of a run; between its lines, as copying these takes no longer */
+};                                           /* of a run; between its lines, as copying these takes no longer */
+enum { SPOTS = 32, SPOT_NUMBERS = 1000000 }; /* rows, and the most numbers of their edges */
 
 /* A line of a result in memory, and its place in the reference. */
 typedef struct line {
@@ -29,20 +32,26 @@ typedef struct lines {
   int64_t count;
 } lines;
 
+/* What is compared: lines of outputs of rows and of edges. */
+typedef struct selection {
+  lines of_rows, of_edges;
+} selection;
+
 struct wlmi_output_check {
   const wlmi_operands *operands;
   wlmi_message_walk walk; /* of a message */
   int64_t *rows;
   double *repeats;     /* of each row: what its repeated entries add to the tolerance */
   int64_t *edge_first; /* of each row: the line of its first edge in the reference */
-  lines of_rows, of_edges;
-  wlmi_references reference;
+  int64_t count;       /* of rows */
+  selection all, spots;
+  wlmi_reference_result reference[WLM_MAX_RESULTS]; /* the numbers and positions of an output have the same one */
   char *piece, *found; /* a run as it lies in memory; the lines to compare, in the order of the reference */
   double *errors;      /* of each line */
 };
 
-static const lines *lines_of(const wlmi_output_check *check, const wlmi_call_array *output) {
-  return output->of_edges ? &check->of_edges : &check->of_rows;
+static const lines *lines_of(const selection *what, const wlmi_call_array *output) {
+  return output->of_edges ? &what->of_edges : &what->of_rows;
 }
 
 /* ---- the lines to compare ------------------------------------------------------------------------------- */
@@ -57,11 +66,10 @@ int64_t wlmi_edge_numbers(const wlmi_operands *operands) {
 static void choose_edges(wlmi_output_check *check, int64_t most_numbers) {
   const int64_t *rowptr = check->operands->a.rowptr, each = wlmi_edge_numbers(check->operands);
   check->edge_first[0] = 0;
-  for (int64_t i = 0; i < check->of_rows.count; i++) {
+  for (int64_t i = 0; i < check->count; i++) {
     const int64_t first = check->edge_first[i], edges = each ? rowptr[check->rows[i] + 1] - rowptr[check->rows[i]] : 0;
     check->edge_first[i + 1] = first + (each && edges <= most_numbers / each - first ? edges : 0);
   }
-  check->of_edges.count = check->edge_first[check->of_rows.count];
 }
 
 static int compare_lines(const void *left, const void *right) {
@@ -75,37 +83,124 @@ static void sort_lines(lines *of) {
   if (!ascending) qsort(of->list, (size_t)of->count, sizeof *of->list, compare_lines);
 }
 
-static void find_lines(wlmi_output_check *check) {
+/* Adds the lines of a row, and those of its edges. */
+static void add_row(const wlmi_output_check *check, int64_t i, int with_edges, selection *to) {
   const wlmi_operands *o = check->operands;
-  for (int64_t i = 0; i < check->of_rows.count; i++) {
-    const int64_t first = check->edge_first[i];
-    check->of_rows.list[i] = (line){check->rows[i], i};
-    for (int64_t at = first; at < check->edge_first[i + 1]; at++) {
-      const int64_t edge = o->a.rowptr[check->rows[i]] + at - first;
-      check->of_edges.list[at] = (line){o->order ? o->order[edge] : edge, at};
-    }
+  const int64_t first = check->edge_first[i], begin = o->a.rowptr[check->rows[i]];
+  to->of_rows.list[to->of_rows.count++] = (line){check->rows[i], i};
+  for (int64_t at = first; at < check->edge_first[i + 1] && with_edges; at++) {
+    const int64_t edge = begin + at - first;
+    to->of_edges.list[to->of_edges.count++] = (line){o->order ? o->order[edge] : edge, at};
   }
-  sort_lines(&check->of_rows);
-  sort_lines(&check->of_edges);
+}
+
+static wlm_status make_selection(int64_t rows, int64_t edges, selection *what) {
+  WLM_CHECK(wlmi_alloc_array(rows, sizeof(line), "rows to check", (void **)&what->of_rows.list));
+  return wlmi_alloc_array(edges, sizeof(line), "edges to check", (void **)&what->of_edges.list);
+}
+
+static void release_selection(selection *what) {
+  wlmi_free(what->of_rows.list);
+  wlmi_free(what->of_edges.list);
+}
+
+static wlm_status find_lines(wlmi_output_check *check) {
+  WLM_CHECK(make_selection(check->count, check->edge_first[check->count], &check->all));
+  for (int64_t i = 0; i < check->count; i++) add_row(check, i, 1, &check->all);
+  sort_lines(&check->all.of_rows);
+  sort_lines(&check->all.of_edges);
+  return WLM_OK;
+}
+
+/* Spots are evenly spaced among the rows, with the first and the last; one more is the longest. */
+static wlm_status find_spots(wlmi_output_check *check) {
+  const int64_t each = wlmi_edge_numbers(check->operands), count = check->count;
+  int64_t longest = 0, left = SPOT_NUMBERS;
+  for (int64_t i = 1; i < count; i++)
+    if (wlmi_row_terms(check->operands, check->rows[i]) > wlmi_row_terms(check->operands, check->rows[longest]))
+      longest = i;
+  const int64_t edges = check->edge_first[count], most = each ? left / each : 0;
+  WLM_CHECK(make_selection(SPOTS + 1, edges < most ? edges : most, &check->spots));
+  for (int64_t k = 0, before = -1; k <= SPOTS && count; k++) {
+    const int64_t i = k < SPOTS ? k * (count - 1) / (SPOTS - 1) : longest;
+    const int64_t numbers = (check->edge_first[i + 1] - check->edge_first[i]) * each;
+    if (k < SPOTS && (i == before || i == longest)) continue;
+    add_row(check, i, numbers <= left, &check->spots);
+    left -= numbers <= left ? numbers : 0;
+    before = i;
+  }
+  sort_lines(&check->spots.of_rows);
+  sort_lines(&check->spots.of_edges);
+  return WLM_OK;
 }
 
 /* ---- the reference -------------------------------------------------------------------------------------- */
 
-/* Of the largest output, with elements of up to 8 bytes. */
+/* Of all outputs; those of numbers have elements of up to 8 bytes. */
 static wlm_status make_room(wlmi_output_check *check) {
   const wlmi_operands *o = check->operands;
   int64_t found = 0, piece = PIECE_BYTES, most_lines = 0;
   for (int i = 0; i < o->outputs; i++) {
-    const int64_t count = lines_of(check, &o->output[i])->count, size = (int64_t)sizeof(double);
-    const int64_t row = o->output[i].ld * size, used = count * o->output[i].width * size;
-    found = used > found ? used : found;
+    const wlmi_call_array *output = &o->output[i];
+    wlmi_reference_result *to = &check->reference[output->result];
+    const int64_t lines = lines_of(&check->all, output)->count, size = (int64_t)sizeof(double);
+    const int64_t count = lines * output->width, row = output->ld * size;
+    found = count * size > found ? count * size : found;
     piece = row > piece ? row : piece;
-    most_lines = count > most_lines ? count : most_lines;
+    most_lines = lines > most_lines ? lines : most_lines;
+    if (output->is_positions) {
+      WLM_CHECK(wlmi_alloc_array(count, sizeof *to->positions, "positions", (void **)&to->positions));
+      continue;
+    }
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *to->value, "reference", (void **)&to->value));
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *to->scale, "scale of the reference", (void **)&to->scale));
   }
-  WLM_CHECK(wlmi_references_make(o, check->of_rows.count, check->of_edges.count, check->reference));
   WLM_CHECK(wlmi_alloc_array(found, 1, "results", (void **)&check->found));
   WLM_CHECK(wlmi_alloc_array(piece, 1, "a piece of a result", (void **)&check->piece));
   return wlmi_alloc_array(most_lines, sizeof *check->errors, "errors", (void **)&check->errors);
+}
+
+static wlmi_message_walk walk_of(const wlmi_operands *o) {
+  return (wlmi_message_walk){.a = &o->a,
+                             .bias = o->host.bias,
+                             .problem = &o->spec.problem,
+                             .message = &o->message->message,
+                             .call = &o->message->host,
+                             .order = o->order,
+                             .rowptr = o->message->rowptr,
+                             .seed = o->host.seed};
+}
+
+/* Of an SDDMM, whose results are the values of edges. */
+static wlm_status compute_edges(const wlmi_output_check *check) {
+  const wlmi_operands *o = check->operands;
+  const int64_t heads = o->spec.problem.heads, *first = check->edge_first;
+  int64_t *values = NULL, made = 0;
+  WLM_CHECK(wlmi_alloc_array(first[check->count] * heads, sizeof *values, "values to check", (void **)&values));
+  for (int64_t i = 0; i < check->count; i++)
+    for (int64_t k = 0; k < (first[i + 1] - first[i]) * heads; k++)
+      values[made++] = o->a.rowptr[check->rows[i]] * heads + k;
+  const wlm_status status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, values, made, &check->reference[0]);
+  wlmi_free(values);
+  return status;
+}
+
+static wlm_status compute(const wlmi_output_check *check) {
+  const wlmi_operands *o = check->operands;
+  const wlmi_reference_result *c = &check->reference[0];
+  wlm_problem problem = o->spec.problem;
+  if (o->message)
+    return wlmi_reference_message(&check->walk, check->rows, check->count, check->edge_first, check->reference);
+  if (wlmi_is_attention(&problem)) {
+    const wlmi_attention_walk walk = {&o->a, &o->spec.problem, &o->host, o->order};
+    return wlmi_reference_attention(&walk, check->rows, check->count, check->edge_first, check->reference);
+  }
+  if (problem.operation == WLM_SDDMM) return compute_edges(check);
+  problem.transpose = 0; /* a is op(A) */
+  WLM_CHECK(wlmi_reference_rows(&o->a, &problem, &o->host, check->rows, check->count, c));
+  for (int64_t i = 0; c->positions && o->order && i < check->count * problem.n; i++)
+    if (c->positions[i] >= 0) c->positions[i] = o->order[c->positions[i]]; /* with transpose those in A itself */
+  return WLM_OK;
 }
 
 wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t *rows, int64_t count,
@@ -115,19 +210,18 @@ wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t
   wlmi_output_check *check = wlmi_alloc_zero(1, sizeof *check);
   if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a check of outputs");
   check->operands = operands;
-  if (operands->message) check->walk = wlmi_operands_walk(operands);
-  check->of_rows.count = count;
+  if (operands->message) check->walk = walk_of(operands);
+  check->count = count;
   WLM_TRY(wlmi_alloc_array(count, sizeof *rows, "rows to check", (void **)&check->rows));
   WLM_TRY(wlmi_alloc_array(count, sizeof *check->repeats, "tolerances", (void **)&check->repeats));
   WLM_TRY(wlmi_alloc_array(count + 1, sizeof *rows, "edges to check", (void **)&check->edge_first));
   memcpy(check->rows, rows, (size_t)count * sizeof *rows);
   WLM_TRY(wlmi_repeats_tolerance(operands, rows, count, check->repeats));
   choose_edges(check, most_edge_numbers);
-  WLM_TRY(wlmi_alloc_array(count, sizeof(line), "rows to check", (void **)&check->of_rows.list));
-  WLM_TRY(wlmi_alloc_array(check->of_edges.count, sizeof(line), "edges to check", (void **)&check->of_edges.list));
-  find_lines(check);
+  WLM_TRY(find_lines(check));
+  WLM_TRY(find_spots(check));
   WLM_TRY(make_room(check));
-  WLM_TRY(wlmi_output_reference(operands, check->rows, count, check->edge_first, check->reference));
+  WLM_TRY(compute(check));
   *out = check;
   check = NULL;
 done:
@@ -137,26 +231,30 @@ done:
 
 void wlmi_output_check_destroy(wlmi_output_check *check) {
   if (!check) return;
-  wlmi_references_release(check->reference);
+  for (int r = 0; r < WLM_MAX_RESULTS; r++) {
+    wlmi_free(check->reference[r].value);
+    wlmi_free(check->reference[r].scale);
+    wlmi_free(check->reference[r].positions);
+  }
   wlmi_free(check->rows);
   wlmi_free(check->repeats);
   wlmi_free(check->edge_first);
-  wlmi_free(check->of_rows.list);
-  wlmi_free(check->of_edges.list);
+  release_selection(&check->all);
+  release_selection(&check->spots);
   wlmi_free(check->piece);
   wlmi_free(check->found);
   wlmi_free(check->errors);
   wlmi_free(check);
 }
 
-int64_t wlmi_output_check_edges(const wlmi_output_check *check) { return check->of_edges.count; }
+int64_t wlmi_output_check_edges(const wlmi_output_check *check) { return check->all.of_edges.count; }
 
 /* ---- one call ------------------------------------------------------------------------------------------- */
 
 /* Copies the lines of an output to `found`. */
-static wlm_status copy_lines(const wlmi_output_check *check, const wlmi_operands *from, const wlmi_call_array *output) {
+static wlm_status copy_lines(const wlmi_output_check *check, const lines *of, const wlmi_operands *from,
+                             const wlmi_call_array *output) {
   wlmi_device *device = from->device;
-  const lines *of = lines_of(check, output);
   const char *memory = wlmi_call_array_memory(from, output);
   const int64_t row = output->ld * (int64_t)output->size, used = output->width * (int64_t)output->size;
   for (int64_t i = 0, run; i < of->count && used; i += run) {
@@ -183,19 +281,21 @@ static double tolerance_of(const wlmi_output_check *check, const wlmi_call_array
 }
 
 /* `output` is the one of `from` whose tolerance is that of `meant`. */
-static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_operands *from, int number, double leeway,
-                                  double *max_rel_err) {
+static wlm_status compare_numbers(const wlmi_output_check *check, const selection *what, const wlmi_operands *from,
+                                  int number, double leeway, double *max_rel_err) {
   const wlmi_call_array *output = &from->output[number], *meant = &check->operands->output[number];
-  const lines *of = lines_of(check, output);
+  const lines *of = lines_of(what, output);
   const wlmi_reference_result *reference = &check->reference[output->result];
   const int64_t n = output->width, bytes = n * (int64_t)output->size;
   int64_t wrong = 0, worst = 0;
   double worst_excess = 0;
-  WLM_CHECK(copy_lines(check, from, output));
+  WLM_CHECK(copy_lines(check, of, from, output));
 #pragma omp parallel for schedule(static)
-  for (int64_t at = 0; at < of->count; at++)
+  for (int64_t i = 0; i < of->count; i++) {
+    const int64_t at = of->list[i].at;
     check->errors[at] = wlmi_reference_error(output->type, check->found + at * bytes, n, NULL, 1, n,
                                              reference->value + at * n, reference->scale + at * n);
+  }
   for (int64_t i = 0; i < of->count; i++) {
     const double error = check->errors[of->list[i].at], excess = error / tolerance_of(check, meant, of->list[i].at);
     *max_rel_err = fmax(*max_rel_err, error);
@@ -203,12 +303,12 @@ static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_ope
     if (excess > worst_excess) worst_excess = excess, worst = i;
   }
   if (!wrong) return WLM_OK;
-  const char *const what = output->of_edges ? "edge" : "row";
+  const char *const noun = output->of_edges ? "edge" : "row";
   return wlmi_fail(WLM_ERR_MISMATCH,
                    "%s: %s %lld differs from float64 by %.3g of its terms' size, %.3g times the tolerance; %lld of "
                    "%lld %ss are wrong",
-                   output->name, what, (long long)of->list[worst].in_memory, check->errors[of->list[worst].at],
-                   worst_excess, (long long)wrong, (long long)of->count, what);
+                   output->name, noun, (long long)of->list[worst].in_memory, check->errors[of->list[worst].at],
+                   worst_excess, (long long)wrong, (long long)of->count, noun);
 }
 
 /* ---- positions ------------------------------------------------------------------------------------------ */
@@ -241,46 +341,49 @@ static int may_win(const wlmi_output_check *check, int r, int64_t i, int64_t col
          (wlmi_tolerance(&o->spec.problem, wlmi_row_terms(o, row)) + check->repeats[i]) * (size + best_size);
 }
 
-static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_operands *from,
+static wlm_status compare_positions(const wlmi_output_check *check, const selection *what,
                                     const wlmi_call_array *output) {
+  const lines *of = &what->of_rows;
   const int64_t n = output->width, *wanted = check->reference[output->result].positions;
   int64_t wrong = 0, first = 0;
-  WLM_CHECK(copy_lines(check, from, output));
-  for (int64_t at = check->of_rows.count * n - 1; at >= 0; at--) {
-    const int64_t found = position_at(check, output, at);
+  WLM_CHECK(copy_lines(check, of, check->operands, output));
+  for (int64_t i = of->count * n - 1; i >= 0; i--) {
+    const int64_t at = of->list[i / n].at * n + i % n, found = position_at(check, output, at);
     if (found != wanted[at] && !may_win(check, output->result, at / n, at % n, found, wanted[at])) wrong++, first = at;
   }
   if (!wrong) return WLM_OK;
   return wlmi_fail(WLM_ERR_MISMATCH, "%s: [%lld,%lld] is %lld instead of %lld; %lld of %lld are wrong", output->name,
                    (long long)check->rows[first / n], (long long)(first % n),
                    (long long)position_at(check, output, first), (long long)wanted[first], (long long)wrong,
-                   (long long)(check->of_rows.count * n));
+                   (long long)(of->count * n));
 }
 
-wlm_status wlmi_output_check_result(const wlmi_output_check *check, double leeway, double *max_rel_err) {
+wlm_status wlmi_output_check_result(const wlmi_output_check *check, int only_spots, double leeway,
+                                    double *max_rel_err) {
   const wlmi_operands *o = check->operands;
+  const selection *what = only_spots ? &check->spots : &check->all;
   *max_rel_err = 0;
   for (int i = 0; i < o->outputs; i++)
-    WLM_CHECK(o->output[i].is_positions ? compare_positions(check, o, &o->output[i])
-                                        : compare_numbers(check, o, i, leeway, max_rel_err));
+    WLM_CHECK(o->output[i].is_positions ? compare_positions(check, what, &o->output[i])
+                                        : compare_numbers(check, what, o, i, leeway, max_rel_err));
   return WLM_OK;
 }
 
 wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other) {
   double error = 0;
   for (int i = 0; i < other->outputs; i++)
-    if (!other->output[i].is_positions) WLM_CHECK(compare_numbers(check, other, i, 1, &error));
+    if (!other->output[i].is_positions) WLM_CHECK(compare_numbers(check, &check->all, other, i, 1, &error));
   return WLM_OK;
 }
 
-void wlmi_output_check_sizes(const wlmi_output_check *check, const wlmi_call_array *output,
-                             void (*take)(void *user, int64_t line, double least), void *user) {
-  const lines *of = lines_of(check, output);
-  const int64_t n = output->width;
-  for (int64_t i = 0; i < of->count && !output->is_positions; i++) {
-    const double *scale = check->reference[output->result].scale + of->list[i].at * n;
-    double least = INFINITY;
-    for (int64_t j = 0; j < n; j++) least = fmin(least, scale[j]);
-    take(user, of->list[i].in_memory, least);
+void wlmi_output_check_sizes(const wlmi_output_check *check, int output, float *sizes) {
+  const wlmi_call_array *of = &check->operands->output[output];
+  const lines *list = lines_of(&check->all, of);
+  for (int64_t i = 0; i < list->count; i++) {
+    const double *scale = check->reference[of->result].scale + list->list[i].at * of->width;
+    float *size = &sizes[list->list[i].in_memory];
+    double least = FLT_MAX;
+    for (int64_t j = 0; j < of->width; j++) least = fmin(least, scale[j]);
+    if (least > (double)*size && least < FLT_MAX) *size = (float)least;
   }
 }

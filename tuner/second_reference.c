@@ -5,9 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/problem/element.h"
-#include "tuner/output_reference.h"
 
-enum { PIECE = 1 << 21 };              /* numbers */
 static const double host_share = 0.25; /* of its memory */
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */
@@ -36,77 +34,7 @@ void wlmi_second_reference_release(wlmi_second_reference *reference) {
   *reference = (wlmi_second_reference){0};
 }
 
-/* ---- by the host ----------------------------------------------------------------------------------------- */
-
-/* A piece of the rows: their ids, and where the edges of each begin. */
-typedef struct block {
-  int64_t first, count, *ids, *edge_first;
-} block;
-
-static void keep_line(const wlmi_call_array *output, int i, int64_t line, const wlmi_reference_result *from, int64_t at,
-                      wlmi_second_reference *reference) {
-  const size_t bytes = (size_t)output->width * sizeof(double);
-  if (output->is_positions)
-    memcpy(reference->positions[i] + line * output->width, from->positions + at * output->width, bytes);
-  else
-    memcpy(reference->numbers[i] + line * output->width, from->value + at * output->width, bytes);
-}
-
-static void keep(const wlmi_operands *o, const block *b, const wlmi_references from, wlmi_second_reference *reference) {
-  for (int i = 0; i < o->outputs; i++) {
-    const wlmi_call_array *output = &o->output[i];
-    const wlmi_reference_result *result = &from[output->result];
-    for (int64_t k = 0; k < b->count; k++) {
-      if (!output->of_edges) keep_line(output, i, b->first + k, result, k, reference);
-      if (!output->of_edges) continue;
-      const int64_t begin = o->a.rowptr[b->first + k];
-      for (int64_t at = b->edge_first[k]; at < b->edge_first[k + 1]; at++) {
-        const int64_t edge = begin + at - b->edge_first[k];
-        keep_line(output, i, o->order ? o->order[edge] : edge, result, at, reference);
-      }
-    }
-  }
-}
-
-/* As many rows as fit, and at least one. */
-static void fill_block(const wlmi_operands *o, int64_t most, block *b) {
-  const int64_t each = wlmi_edge_numbers(o);
-  b->edge_first[0] = 0;
-  for (b->count = 0; b->count < most && b->first + b->count < o->a.rows; b->count++) {
-    const int64_t row = b->first + b->count;
-    const int64_t edges = each ? o->a.rowptr[row + 1] - o->a.rowptr[row] : 0;
-    if (b->count && (b->edge_first[b->count] + edges) * each > PIECE) break;
-    b->ids[b->count] = row;
-    b->edge_first[b->count + 1] = b->edge_first[b->count] + edges;
-  }
-}
-
-wlm_status wlmi_second_reference_by_host(const wlmi_operands *o, double host_products,
-                                         wlmi_second_reference *reference) {
-  const int64_t most = o->spec.problem.n < PIECE ? PIECE / o->spec.problem.n : 1;
-  block b = {.first = 0};
-  wlmi_references results = {{0}};
-  wlm_status status;
-  if ((double)o->a.nnz * (double)o->spec.problem.n > host_products)
-    return wlmi_fail(WLM_ERR_UNSUPPORTED, "the host would take too long");
-  WLM_TRY(allocate(o, reference));
-  WLM_TRY(wlmi_alloc_array(most, sizeof *b.ids, "rows to check", (void **)&b.ids));
-  WLM_TRY(wlmi_alloc_array(most + 1, sizeof *b.edge_first, "edges to check", (void **)&b.edge_first));
-  for (; b.first < o->a.rows; b.first += b.count) {
-    fill_block(o, most, &b);
-    WLM_TRY(wlmi_references_make(o, b.count, b.edge_first[b.count], results));
-    WLM_TRY(wlmi_output_reference(o, b.ids, b.count, b.edge_first, results));
-    keep(o, &b, results, reference);
-    wlmi_references_release(results);
-  }
-done:
-  wlmi_references_release(results);
-  wlmi_free(b.ids);
-  wlmi_free(b.edge_first);
-  return status;
-}
-
-/* ---- by a kernel ----------------------------------------------------------------------------------------- */
+/* ---- the call in f64 --------------------------------------------------------------------------------------- */
 
 /* The call in f64. */
 typedef struct wide {
@@ -208,8 +136,8 @@ static wlm_status read_output(const wlmi_operands *from, int i, wlmi_second_refe
   return status;
 }
 
-wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *o, const wlmi_output_check *check,
-                                           wlmi_second_reference *reference) {
+wlm_status wlmi_second_reference_make(const wlmi_operands *o, const wlmi_output_check *check,
+                                      wlmi_second_reference *reference) {
   wlmi_device *device = o->device;
   wlm_problem problem = o->spec.problem;
   wide w = {0};
@@ -232,22 +160,4 @@ done:
   device->ops->release(device, w.values);
   device->ops->release(device, w.workspace);
   return status;
-}
-
-/* ---- either ---------------------------------------------------------------------------------------------- */
-
-wlm_status wlmi_second_reference_make(const wlmi_operands *o, const wlmi_output_check *check, double host_products,
-                                      wlmi_second_reference *reference) {
-  const int is_gpu = o->device->info.limits.target == WLM_TARGET_CUDA;
-  *reference = (wlmi_second_reference){0};
-  for (int way = 0; way < 2; way++) {
-    const wlm_status status = way == is_gpu ? wlmi_second_reference_by_host(o, host_products, reference)
-                                            : wlmi_second_reference_by_kernel(o, check, reference);
-    if (status == WLM_OK || way == 1) return status;
-    wlmi_log(WLM_LOG_INFO, "no second reference by %s: %s", way == is_gpu ? "the host" : "a kernel",
-             wlm_error_detail());
-    wlmi_clear_error();
-    wlmi_second_reference_release(reference);
-  }
-  return WLM_ERR_UNSUPPORTED;
 }

@@ -1,6 +1,5 @@
 /* A second reference of all outputs, where comparing every line with float64 takes too long: what a kernel gives that
- * is too simple to share a template's faults, emitted in f64 and called with the same operands in f64, or what the
- * float64 reference gives for all rows. */
+ * is too simple to share a template's faults, emitted in f64 and called with the same operands in f64. */
 #pragma once
 
 #include "generator/generator.h"
@@ -12,16 +11,10 @@ typedef struct wlmi_second_reference {
   int64_t *positions[WLM_MAX_OUTPUTS];
 } wlmi_second_reference;
 
-/* Computes it by a kernel, whose numbers must pass `check`, or by the host: a GPU first tries the former, the host
- * device the latter. An error where there is no memory for it and no kernel, and the host would have to compute more
- * than `host_products`, edges x n. Release it, also after an error. */
+/* Computes it; its numbers must pass `check`. An error where there is no memory for it or no such kernel. Release it,
+ * also after an error. */
 wlm_status wlmi_second_reference_make(const wlmi_operands *operands, const wlmi_output_check *check,
-                                      double host_products, wlmi_second_reference *reference);
-/* Each of both ways alone. */
-wlm_status wlmi_second_reference_by_kernel(const wlmi_operands *operands, const wlmi_output_check *check,
-                                           wlmi_second_reference *reference);
-wlm_status wlmi_second_reference_by_host(const wlmi_operands *operands, double host_products,
-                                         wlmi_second_reference *reference);
+                                      wlmi_second_reference *reference);
 /* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list);
 void wlmi_second_reference_release(wlmi_second_reference *reference); /* also of a zeroed one */

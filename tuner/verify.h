@@ -10,14 +10,15 @@ typedef struct wlmi_verify_limits {
   double products; /* edges x n, of a message times its operands and results */
   double elements; /* of the results */
   int64_t rows;
-  double host_products; /* edges x n of which the host computes a second reference */
+  double host_products; /* the same where no second reference can be made */
 } wlmi_verify_limits;
 #define WLM_VERIFY_LIMITS_INIT \
   { 1e8, 32e6, 4096, 4e9 }
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first, the
- * last, an empty one and seeded others, and a check of all lines of all outputs (tuner/whole_check.h). The operands
- * must outlive the verifier. */
+ * last, an empty one and seeded others, and a check of all lines of all outputs (tuner/whole_check.h). Without a
+ * compiler for that and with too many rows, only those are compared, with a line in the log. The operands must outlive
+ * the verifier. */
 wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **verifier);
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
                                        wlmi_verifier **verifier);

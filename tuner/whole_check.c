@@ -3,14 +3,11 @@
  *
  * A line passes if it differs from the second reference by less than its tolerance times its largest element, which is
  * at most the size of the terms that float64 measures errors by, except where terms cancel. Positions pass if they are
- * equal. The rows of all other lines are compared with the float64 reference of these rows, those that are farthest off
- * first. The size of the terms that it finds for a line is kept, so a line that cancels is singled out for the first
- * result only. */
+ * equal. The rows of all other lines are compared with the float64 reference of these rows. The size of the terms that
+ * it finds for a line is kept, so a line that cancels is singled out for the first result only. */
 #include "tuner/whole_check.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -20,30 +17,19 @@
 
 enum { BATCH_ROWS = 4096, BATCH_NUMBERS = 1 << 22 /* of edges */ };
 
-/* A line that is not close to the second reference. */
-typedef struct suspect {
-  int64_t line; /* of an output; later its row of the result */
-  double excess;
-} suspect;
-
-typedef struct suspects {
-  suspect *list;
-  int64_t count, room;
-} suspects;
-
 struct wlmi_whole_check {
   const wlmi_operands *operands;
   wlmi_second_reference reference;
   float *sizes[WLM_MAX_OUTPUTS]; /* of the terms of each line of numbers, as far as known */
   double *nothing;               /* zeros, as many as the widest line has elements */
+  char *rows, *edges;            /* of each of op(A) and of A: 1 = a line of the present result is singled out */
 };
 
 /* ---- making it ------------------------------------------------------------------------------------------- */
 
-static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, double host_products,
-                       wlmi_whole_check *check) {
+static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, wlmi_whole_check *check) {
   int64_t widest = 1;
-  WLM_CHECK(wlmi_second_reference_make(o, chosen, host_products, &check->reference));
+  WLM_CHECK(wlmi_second_reference_make(o, chosen, &check->reference));
   for (int i = 0; i < o->outputs; i++) {
     const wlmi_call_array *output = &o->output[i];
     widest = output->width > widest ? output->width : widest;
@@ -52,23 +38,22 @@ static wlm_status make(const wlmi_operands *o, const wlmi_output_check *chosen, 
     if (!check->sizes[i]) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "sizes of lines");
   }
   check->nothing = wlmi_alloc_zero((size_t)widest, sizeof *check->nothing);
-  return check->nothing ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a line of zeros");
+  check->rows = wlmi_alloc_zero((size_t)o->a.rows, 1);
+  check->edges = wlmi_alloc_zero(wlmi_edge_numbers(o) ? (size_t)o->a.nnz : 1, 1);
+  return check->nothing && check->rows && check->edges ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "marks of lines");
 }
 
-wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,
+wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen,
                                    wlmi_whole_check **out) {
-  *out = NULL;
   wlmi_whole_check *check = wlmi_alloc_zero(1, sizeof *check);
+  *out = check;
   if (!check) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a check of whole results");
   check->operands = operands;
-  if (make(operands, chosen, host_products, check) == WLM_OK) {
-    *out = check;
-    return WLM_OK;
-  }
-  wlmi_log(WLM_LOG_INFO, "only some rows of results are compared: %s", wlm_error_detail());
-  wlmi_clear_error();
+  const wlm_status status = make(operands, chosen, check);
+  if (status == WLM_OK) return status;
+  *out = NULL;
   wlmi_whole_check_destroy(check);
-  return WLM_OK;
+  return status;
 }
 
 void wlmi_whole_check_destroy(wlmi_whole_check *check) {
@@ -76,6 +61,8 @@ void wlmi_whole_check_destroy(wlmi_whole_check *check) {
   wlmi_second_reference_release(&check->reference);
   for (int i = 0; i < WLM_MAX_OUTPUTS; i++) wlmi_free(check->sizes[i]);
   wlmi_free(check->nothing);
+  wlmi_free(check->rows);
+  wlmi_free(check->edges);
   wlmi_free(check);
 }
 
@@ -104,15 +91,10 @@ static double excess_of_positions(const wlmi_whole_check *check, int i, int64_t 
   return 0;
 }
 
-static wlm_status add(suspects *to, int64_t line, double excess) {
-  const wlm_status status =
-      wlmi_grow((void **)&to->list, to->count, &to->room, sizeof *to->list, "lines to compare with float64");
-  if (status == WLM_OK) to->list[to->count++] = (suspect){line, excess};
-  return status;
-}
-
-static wlm_status find_in_output(const wlmi_whole_check *check, int i, double leeway, suspects *to) {
+/* Marks the rows or the edges whose lines are not close to the reference. */
+static wlm_status mark_lines(wlmi_whole_check *check, int i, double leeway) {
   const wlmi_call_array *output = &check->operands->output[i];
+  char *const marks = output->of_edges ? check->edges : check->rows;
   wlm_status status = WLM_OK;
   for (wlmi_pieces p = {.operands = check->operands, .array = output}; wlmi_pieces_next(&p, &status);) {
 #pragma omp parallel for schedule(static)
@@ -120,116 +102,61 @@ static wlm_status find_in_output(const wlmi_whole_check *check, int i, double le
       const char *found = p.data + line * output->ld * (int64_t)output->size;
       const double excess = output->is_positions ? excess_of_positions(check, i, p.first + line, found)
                                                  : excess_of_numbers(check, i, p.first + line, found);
-      if (excess <= leeway) continue;
-#pragma omp critical
-      if (status == WLM_OK) status = add(to, p.first + line, excess);
+      if (!(excess <= leeway)) marks[p.first + line] = 1;
     }
   }
   return status;
 }
 
-/* ---- from lines to rows ---------------------------------------------------------------------------------- */
-
-static int by_line(const void *left, const void *right) {
-  const suspect *a = left, *b = right;
-  return (a->line > b->line) - (a->line < b->line);
-}
-
-static int by_excess(const void *left, const void *right) {
-  const suspect *a = left, *b = right;
-  return a->excess != b->excess ? (a->excess < b->excess ? 1 : -1) : by_line(left, right);
-}
-
-/* Adds the rows of op(A) that the listed edges of A are of. */
-static wlm_status add_rows_of_edges(const wlmi_operands *o, const suspects *edges, suspects *rows) {
-  wlm_status status = WLM_OK;
-  if (!edges->count) return WLM_OK;
-  qsort(edges->list, (size_t)edges->count, sizeof *edges->list, by_line);
-  for (int64_t row = 0; row < o->a.rows && status == WLM_OK; row++)
-    for (int64_t at = o->a.rowptr[row]; at < o->a.rowptr[row + 1] && status == WLM_OK; at++) {
-      const suspect edge = {o->order ? o->order[at] : at, 0};
-      const suspect *found = bsearch(&edge, edges->list, (size_t)edges->count, sizeof edge, by_line);
-      if (found) status = add(rows, row, found->excess);
-    }
-  return status;
-}
-
-/* Each row once, those that are farthest off first. */
-static void sort_rows(suspects *rows) {
-  int64_t kept = 0;
-  if (!rows->count) return;
-  qsort(rows->list, (size_t)rows->count, sizeof *rows->list, by_line);
-  for (int64_t i = 0; i < rows->count; i++) {
-    if (kept && rows->list[kept - 1].line == rows->list[i].line)
-      rows->list[kept - 1].excess = fmax(rows->list[kept - 1].excess, rows->list[i].excess);
-    else
-      rows->list[kept++] = rows->list[i];
-  }
-  rows->count = kept;
-  qsort(rows->list, (size_t)kept, sizeof *rows->list, by_excess);
-}
-
-static wlm_status find_rows(const wlmi_whole_check *check, double leeway, suspects *rows) {
+/* Marks the rows of op(A) whose edges are marked. */
+static void mark_rows(wlmi_whole_check *check) {
   const wlmi_operands *o = check->operands;
-  suspects edges = {0};
-  wlm_status status = WLM_OK;
-  for (int i = 0; i < o->outputs; i++) WLM_TRY(find_in_output(check, i, leeway, o->output[i].of_edges ? &edges : rows));
-  WLM_TRY(add_rows_of_edges(o, &edges, rows));
-  sort_rows(rows);
-done:
-  wlmi_free(edges.list);
-  return status;
+#pragma omp parallel for schedule(dynamic, 1024)
+  for (int64_t row = 0; row < o->a.rows; row++)
+    for (int64_t at = o->a.rowptr[row]; at < o->a.rowptr[row + 1]; at++)
+      check->rows[row] |= check->edges[o->order ? o->order[at] : at];
+}
+
+static wlm_status mark(wlmi_whole_check *check, double leeway) {
+  const wlmi_operands *o = check->operands;
+  const int has_edges = wlmi_edge_numbers(o) > 0;
+  memset(check->rows, 0, (size_t)o->a.rows);
+  if (has_edges) memset(check->edges, 0, (size_t)o->a.nnz);
+  for (int i = 0; i < o->outputs; i++) WLM_CHECK(mark_lines(check, i, leeway));
+  if (has_edges) mark_rows(check);
+  return WLM_OK;
 }
 
 /* ---- float64 decides ------------------------------------------------------------------------------------- */
 
-/* How many of the first rows are compared at once; their edges must fit, except those of a single row. */
-static int64_t batch_of(const wlmi_operands *o, const suspect *rows, int64_t count) {
-  const int64_t each = wlmi_edge_numbers(o);
-  int64_t numbers = 0, taken = 0;
-  for (; taken < count && taken < BATCH_ROWS; taken++) {
-    const int64_t row = rows[taken].line;
-    numbers += each ? each * (o->a.rowptr[row + 1] - o->a.rowptr[row]) : 0;
-    if (taken && numbers > BATCH_NUMBERS) break;
-  }
-  return taken;
-}
-
-static void keep_size(void *user, int64_t line, double size) {
-  float *const sizes = user;
-  if (size > (double)sizes[line] && size < FLT_MAX) sizes[line] = (float)size;
-}
-
-/* Sorts the rows by their number. */
-static wlm_status decide(wlmi_whole_check *check, suspect *rows, int64_t count, double leeway, double *max_rel_err) {
+static wlm_status decide(wlmi_whole_check *check, const int64_t *rows, int64_t count, double leeway,
+                         double *max_rel_err) {
   const wlmi_operands *o = check->operands;
-  int64_t *ids = NULL;
   double error = 0;
   wlmi_output_check *exact = NULL;
-  wlm_status status;
-  qsort(rows, (size_t)count, sizeof *rows, by_line);
-  WLM_TRY(wlmi_alloc_array(count, sizeof *ids, "rows to check", (void **)&ids));
-  for (int64_t i = 0; i < count; i++) ids[i] = rows[i].line;
-  WLM_TRY(wlmi_output_check_create(o, ids, count, INT64_MAX, &exact));
-  status = wlmi_output_check_result(exact, leeway, &error);
+  WLM_CHECK(wlmi_output_check_create(o, rows, count, INT64_MAX, &exact));
+  const wlm_status status = wlmi_output_check_result(exact, 0, leeway, &error);
   *max_rel_err = fmax(*max_rel_err, error);
   for (int i = 0; i < o->outputs && status == WLM_OK; i++)
-    if (!o->output[i].is_positions) wlmi_output_check_sizes(exact, &o->output[i], keep_size, check->sizes[i]);
-done:
+    if (!o->output[i].is_positions) wlmi_output_check_sizes(exact, i, check->sizes[i]);
   wlmi_output_check_destroy(exact);
-  wlmi_free(ids);
   return status;
 }
 
 wlm_status wlmi_whole_check_result(wlmi_whole_check *check, double leeway, double *max_rel_err) {
-  suspects rows = {0};
-  wlm_status status;
-  WLM_TRY(find_rows(check, leeway, &rows));
-  for (int64_t first = 0, count; first < rows.count; first += count) {
-    count = batch_of(check->operands, rows.list + first, rows.count - first);
-    WLM_TRY(decide(check, rows.list + first, count, leeway, max_rel_err));
+  const wlmi_operands *o = check->operands;
+  const int64_t each = wlmi_edge_numbers(o);
+  int64_t rows[BATCH_ROWS], count = 0, numbers = 0;
+  WLM_CHECK(mark(check, leeway));
+  for (int64_t row = 0; row < o->a.rows; row++) {
+    if (!check->rows[row]) continue;
+    const int64_t more = each * (o->a.rowptr[row + 1] - o->a.rowptr[row]);
+    if (count == BATCH_ROWS || (count && numbers + more > BATCH_NUMBERS)) {
+      WLM_CHECK(decide(check, rows, count, leeway, max_rel_err));
+      count = numbers = 0;
+    }
+    rows[count++] = row;
+    numbers += more;
   }
-done:
-  wlmi_free(rows.list);
-  return status;
+  return count ? decide(check, rows, count, leeway, max_rel_err) : WLM_OK;
 }

@@ -5,9 +5,8 @@
 
 typedef struct wlmi_whole_check wlmi_whole_check;
 
-/* Computes the second reference once for many results (tuner/second_reference.h). Where there is no memory or no time
- * for it, or no compiler, *check stays NULL, with a line in the log. */
-wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen, double host_products,
+/* Computes the second reference once for many results; its errors are those of wlmi_second_reference_make. */
+wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_output_check *chosen,
                                    wlmi_whole_check **check);
 void wlmi_whole_check_destroy(wlmi_whole_check *check); /* NULL is fine */
 
