@@ -2,7 +2,7 @@
  * product, given CSR arrays on the device. */
 #pragma once
 
-#include "core/synth/neighbour.h"
+#include "bench/neighbour.h"
 #include "runtime/dispatch/device.h"
 #include "tuner/upload.h"
 

@@ -13,6 +13,7 @@
 #include "bench/comparison.h"
 #include "bench/core_line.h"
 #include "bench/results_file.h"
+#include "bench/similar.h"
 #include "bench/suite.h"
 #include "core/base/memory.h"
 #include "tuner/compile_ahead.h"

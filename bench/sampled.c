@@ -10,9 +10,9 @@
 
 #include "bench/baseline_cusparse.h"
 #include "bench/comparison.h"
+#include "bench/presample.h"
 #include "bench/results_file.h"
 #include "bench/suite.h"
-#include "core/csr/presample.h"
 #include "tuner/timing.h"
 
 enum { SAMPLED, PRESAMPLED, CUSPARSE, EXACT, METHODS, OTHERS = METHODS - CUSPARSE, STRATEGIES = 2, WIDTHS = 6 };

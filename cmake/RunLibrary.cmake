@@ -8,7 +8,7 @@ file(GLOB run_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${run
 list(REMOVE_ITEM run_files
      core/base/json_value.c # Jansson
      core/csr/npz.c core/csr/lines.c # zlib, minizip
-     core/csr/edge_list.c core/csr/formats.c core/csr/matrix_market.c core/csr/scipy.c core/csr/presample.c # files
+     core/csr/edge_list.c core/csr/formats.c core/csr/matrix_market.c core/csr/scipy.c core/csr/shares.c # files
      runtime/stores.c runtime/shipped.c runtime/recorder.c runtime/import_export.c # databases
      runtime/kernels.c runtime/archived.c runtime/purpose.c runtime/layers.c runtime/host/compiler.c runtime/cuda/nvrtc.c
      runtime/cuda/compile_only.c # compilers

@@ -1,6 +1,6 @@
 """Seeded neighbour sampling in the shape of PyG's NeighborLoader.
 
-Seeds and the edges of a node are drawn as by `core/synth/neighbour.c`, and the first layer has the
+Seeds and the edges of a node are drawn as by `bench/neighbour.c`, and the first layer has the
 same bits. That sampler samples the nodes of earlier layers again in each layer; this one does not.
 """
 

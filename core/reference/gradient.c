@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/csr/presample.h"
+#include "core/csr/shares.h"
 #include "core/problem/element.h"
 #include "core/problem/message.h"
 #include "core/reference/evaluate.h"

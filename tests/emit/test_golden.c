@@ -114,7 +114,7 @@ static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_te
   assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, limits, &names));
   for (int64_t i = 0, end; i < names->count; i = end) {
     const wlmi_candidate *first = &names->candidates[i];
-    for (end = i + 1; end < names->count && wlmi_same_family(names->candidates[end].variant, first->variant);) end++;
+    for (end = i + 1; end < names->count && names->candidates[end].value.family == first->value.family;) end++;
     add_row(first, end - i, &spec, limits, p->name, rows);
   }
   wlmi_candidates_drop(names);

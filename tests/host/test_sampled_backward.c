@@ -9,9 +9,10 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "bench/presample.h"
 #include "core/base/memory.h"
 #include "core/base/random.h"
-#include "core/csr/presample.h"
+#include "core/csr/shares.h"
 #include "core/reference/gradient.h"
 #include "support/argmax_gradient.h"
 #include "support/asserts.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/csr/presample.h"
+#include "core/csr/shares.h"
 #include "core/problem/element.h"
 #include "core/reference/attention.h"
 #include "core/reference/gradient.h"

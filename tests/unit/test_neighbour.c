@@ -8,8 +8,8 @@
 /**/
 #include <cmocka.h>
 
+#include "bench/neighbour.h"
 #include "core/synth/input.h"
-#include "core/synth/neighbour.h"
 #include "support/asserts.h"
 #include "support/csr.h"
 

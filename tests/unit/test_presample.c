@@ -6,7 +6,7 @@
 /**/
 #include <cmocka.h>
 
-#include "core/csr/presample.h"
+#include "bench/presample.h"
 #include "core/problem/sampling.h"
 #include "core/reference/reference.h"
 #include "core/synth/input.h"

@@ -1,4 +1,4 @@
-/* Similar variants for types of different size (core/problem/variant.h). */
+/* Similar variants for types of different size (bench/similar.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/problem/variant.h"
+#include "bench/similar.h"
 
 static void similar_variants(void **state) {
   (void)state;

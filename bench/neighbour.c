@@ -2,7 +2,7 @@
  * newly met ones. So a node's position in the list is its label in every block, and relabelling needs one array over
  * the nodes of the graph. Edges are chosen row by row in parallel, each row with random numbers of its own; labels are
  * given afterwards in the order of the edges. */
-#include "core/synth/neighbour.h"
+#include "bench/neighbour.h"
 
 #include <string.h>
 
