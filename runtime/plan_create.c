@@ -1,8 +1,10 @@
 /* Creates a plan from a matrix and a problem: adds the fingerprint if it can matter, decides, and binds. */
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
+#include "core/problem/cell.h"
 #include "core/problem/structs.h"
 #include "runtime/decide.h"
+#include "select/features.h"
 
 /* If a matrix of this size was tuned, adds the fingerprint, which shows whether it is this one. */
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -121,6 +123,48 @@ wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const
   if (plan) *plan = NULL;
   WLM_CHECK(wlmi_need(call, "context matrix problem plan", context, matrix, problem, plan));
   return create_for(call, context, matrix, problem, NULL, plan);
+}
+
+/* The stats of op(A), with a fingerprint if the matrix may have been tuned; those of an A^T that is not built are
+ * estimated. */
+static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                            wlm_stats *stats, wlmi_grade *grade) {
+  const wlm_csr *a = &matrix->csr;
+  wlmi_matrix_view view;
+  *grade = WLM_GRADE_ESTIMATED;
+  if (problem->transpose && !wlmi_matrix_has_transpose(matrix)) {
+    wlmi_stats_estimate(a->cols, a->rows, a->nnz, stats);
+    return WLM_OK;
+  }
+  WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
+  WLM_CHECK(look_closer(context, matrix, problem, view.stats));
+  if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order)
+    *grade = WLM_GRADE_MEASURED;
+  return WLM_OK;
+}
+
+wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *given,
+                                double *seconds, double *simple) {
+  static const char call[] = "wlm_expected_seconds";
+  wlm_problem copy;
+  const void *problem;
+  wlmi_spec spec;
+  wlm_stats stats;
+  wlmi_grade grade;
+  if (seconds) *seconds = 0;
+  if (simple) *simple = 0;
+  WLM_CHECK(wlmi_need(call, "context matrix problem seconds", context, matrix, given, seconds));
+  WLM_CHECK(wlmi_matrix_of(matrix, context, call));
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem));
+  WLM_CHECK(wlmi_spec_make(problem, &matrix->csr, &spec));
+  WLM_CHECK(stats_for(context, matrix, problem, &stats, &grade));
+  wlmi_decision *decision = wlmi_alloc_zero(1, sizeof *decision);
+  if (!decision) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
+  wlm_status status = wlmi_context_select(context, NULL, &stats, grade, &spec, decision);
+  if (status == WLM_OK) *seconds = wlmi_decision_seconds(decision);
+  if (simple) *simple = wlmi_simple_seconds(&context->device->info.limits, &stats, spec.problem.n);
+  wlmi_free(decision);
+  return wlmi_finish(status);
 }
 
 /* Binds a copy first, so that the plan stays as it was if the new matrix is refused. */

@@ -323,6 +323,17 @@ void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VA
     wlmi_variant_print(decision->families, &e->variant, name);
 }
 
+double wlmi_decision_seconds(const wlmi_decision *decision) {
+  double predicted = decision->predicted;
+  for (int i = 0; i < decision->ranked_count; i++) {
+    const wlmi_ranked *r = &decision->ranked[i];
+    if (strcmp(r->variant, decision->variant)) continue;
+    if (r->seconds > 0) return r->seconds;
+    if (r->predicted > 0) predicted = r->predicted;
+  }
+  return predicted;
+}
+
 /* The entries before it count as refused, with the reason of the first. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason) {
   const wlmi_entry *to = &decision->entries[entry];

@@ -160,6 +160,9 @@ wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv);
 
 /* "builtin" for the built-in kernel. */
 void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]);
+/* Seconds that one call of the choice is expected to take: measured on the matrix that decided, or else predicted; 0 =
+ * not known. */
+double wlmi_decision_seconds(const wlmi_decision *decision);
 /* Moves the decision to a later entry, because the entries before it could not be loaded; `reason` says why the first
  * one could not. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason);

@@ -487,6 +487,15 @@ WLM_API const char *wlm_plan_variant(const wlm_plan *plan); /* "row_vec/lanes=8,
  * next best kernels with the cost of their preparation and the number of calls from which it pays. json = 0 for text.
  * Free with wlm_string_free. */
 WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text);
+/* Seconds that one call is expected to take with the kernel that wlm_plan_create would choose, to compare the orders of
+ * several products before any is planned. Compiles nothing and builds no A^T: without one, a transposed product is
+ * judged by the size of A alone.
+ *   seconds    measured on this matrix or a similar one, or predicted by the cost model; 0 where rules alone choose
+ *   simple     from the bytes that a product moves and rates of memory, always above 0. It errs by its factor alike for
+ *              several n on one matrix, so compare these where one has no expected time. May be NULL.
+ * Thread-safe; takes microseconds to a millisecond. Errors: as wlm_plan_create, without those of compiling. */
+WLM_API wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
+                                        double *seconds, double *simple);
 /* wlm_plan_create with a kernel named by hand, "row_crc/cf=2,rows=4"; it may be one that must be prepared, whatever
  * expected_calls is. WLM_ERR_INVALID_ARGUMENT if it is no candidate. */
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -6,7 +6,7 @@ import json as json_module
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warploom import _arguments, _arrays
 from warploom._arrays import INDEX_TYPES
@@ -23,6 +23,26 @@ def dtype_name(dtype: Any) -> str:
     """Return the name of a type, such as "float32", of a text or of NumPy's or torch's type."""
     name = str(getattr(dtype, "__name__", dtype))
     return name.rsplit(".", 1)[-1]
+
+
+class Expected(NamedTuple):
+    """The time that one call of a product is expected to take, in seconds.
+
+    seconds: measured on this matrix or a similar one, or predicted by the cost model; None where
+        rules alone choose the kernel.
+    simple: from the bytes that the product moves and rates of memory. Compare these for several n
+        where one of them has no expected time.
+    """
+
+    seconds: float | None
+    simple: float
+
+
+def expected_time(owner: Any, matrix: Any, problem: Any) -> Expected:
+    """The time of a product, of the handles of a context and a matrix, before a plan is made."""
+    found = ffi.new("double[2]")
+    check(lib.wlm_expected_seconds(owner, matrix, problem, found, found + 1))
+    return Expected(found[0] or None, found[1])
 
 
 class Handle:
@@ -252,6 +272,18 @@ class Plan:
         json = _arguments.flag("json", json)
         found = text(lib.wlm_plan_explain, self._handle.pointer, int(json))
         return json_module.loads(found) if json else found
+
+    def expected(self, n: int | None = None) -> Expected:
+        """The expected time of one call, also with another n, for which nothing is compiled."""
+        problem = self._problem.struct
+        if n is not None:
+            other = new("wlm_problem")
+            ffi.memmove(other, problem, ffi.sizeof("wlm_problem"))
+            other.n = _arguments.integer("n", n, least=1)
+            problem = other
+        device = self.matrix.device
+        matrix = self.matrix.handle(place_of(self.matrix, None).stream)
+        return expected_time(context(device).handle, matrix, problem)
 
     def online_state(self) -> dict[str, Any]:
         """Return the state of online tuning: the fields of wlm_online_state in warploom_tune.h."""

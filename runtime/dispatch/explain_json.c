@@ -102,9 +102,9 @@ static json_t *model_json(const wlmi_decision *c) {
 
 static json_t *ranking_json(const wlm_plan *plan) {
   const wlmi_decision *c = &plan->record.decision;
-  return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "predicted_us", number(c->predicted * 1e6), "spread", number(c->spread),
-                   "model", model_json(c), "nearest",
-                   list(c->similar_count, c->similar, sizeof *c->similar, similar_json), "ranking",
+  return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "expected_us", number(wlmi_decision_seconds(c) * 1e6),
+                   "predicted_us", number(c->predicted * 1e6), "spread", number(c->spread), "model", model_json(c),
+                   "nearest", list(c->similar_count, c->similar, sizeof *c->similar, similar_json), "ranking",
                    list(c->ranked_count, c->ranked, sizeof *c->ranked, ranked_json), "other",
                    *c->other.variant ? ranked_json(&c->other) : json_null());
 }

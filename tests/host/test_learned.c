@@ -147,6 +147,32 @@ static void a_refresh_sees_measurements_and_pins(void **state) {
   assert_why("$.pin", SECOND);
 }
 
+/* The expected time of a product is the measured one of its choice, and not known where rules alone choose; the simple
+ * one is always known and grows with n. A transposed product gets both without an A^T. */
+static void times_are_expected_before_a_plan(void **state) {
+  (void)state;
+  wlm_problem problem = problem_of();
+  double seconds, simple, wider;
+  assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &simple));
+  assert_true(seconds == 0);
+  assert_true(simple > 0);
+  put(user, measured(FIRST, 900000));
+  put(user, measured(SECOND, 500000));
+  assert_status(WLM_OK, wlm_context_refresh(context));
+  assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, NULL));
+  assert_true(seconds == 500000 / WLM_PICOSECONDS);
+  assert_why("$.expected_us", "0.5");
+  problem.n = 800;
+  assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &wider));
+  assert_true(wider > simple);
+  problem.transpose = 1;
+  assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &simple));
+  assert_true(simple > 0);
+  assert_false(wlmi_matrix_has_transpose(upload.matrix));
+  problem.n = -1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &simple));
+}
+
 /* An import into the context's database needs no refresh. */
 static void an_import_is_used_at_once(void **state) {
   (void)state;
@@ -537,6 +563,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(a_refresh_sees_measurements_and_pins),
+      TEST(times_are_expected_before_a_plan),
       TEST(an_import_is_used_at_once),
       TEST(both_databases_are_used_together),
       TEST(newer_sources_and_tunings_win),

@@ -142,6 +142,11 @@ static void plan_creation(void **state) {
   REFUSED_AND_NULL("problem", wlm_plan_create_variant(bare_host, matrix, NULL, variant, &made), made);
   REFUSED_AND_NULL("variant", wlm_plan_create_variant(bare_host, matrix, &problem, NULL, &made), made);
   REFUSED("plan", wlm_plan_create_variant(bare_host, matrix, &problem, variant, NULL));
+  double seconds;
+  REFUSED("context", wlm_expected_seconds(NULL, matrix, &problem, &seconds, NULL));
+  REFUSED("matrix", wlm_expected_seconds(bare_host, NULL, &problem, &seconds, NULL));
+  REFUSED("problem", wlm_expected_seconds(bare_host, matrix, NULL, &seconds, NULL));
+  REFUSED("seconds", wlm_expected_seconds(bare_host, matrix, &problem, NULL, NULL));
   REFUSED_AND_NULL("context", wlm_plan_create_online(NULL, matrix, &problem, NULL, &made), made);
   REFUSED_AND_NULL("matrix", wlm_plan_create_online(bare_host, NULL, &problem, NULL, &made), made);
   REFUSED_AND_NULL("problem", wlm_plan_create_online(bare_host, matrix, NULL, NULL, &made), made);
@@ -269,6 +274,8 @@ static void objects_of_another_context(void **state) {
   assert_null(made);
   FOREIGN("wlm_plan_create_variant",
           wlm_plan_create_variant(other, matrix, &problem, "host_row/rows=16,tile=16", &made));
+  double seconds;
+  FOREIGN("wlm_expected_seconds", wlm_expected_seconds(other, matrix, &problem, &seconds, NULL));
   FOREIGN("wlm_plan_create_online", wlm_plan_create_online(other, matrix, &problem, NULL, &made));
   FOREIGN("wlm_tune", wlm_tune(other, matrix, &problem, NULL, NULL));
   wlm_context_destroy(other);

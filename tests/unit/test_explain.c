@@ -72,7 +72,7 @@ static void json_shows_the_same(void **state) {
   char *text;
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text, (const char *const[]){
-                   "\"step\":\"model\"", "\"predicted_us\":12.5,\"spread\":0.223144",
+                   "\"step\":\"model\"", "\"expected_us\":12.5,\"predicted_us\":12.5,\"spread\":0.223144",
                    "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
                    "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
                    "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.75,"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom import _arguments
+from warploom._plan import Expected
 from warploom.torch import _plan
 from warploom.torch._plan import (
     DENSE_TYPES,
@@ -193,6 +194,7 @@ class Graph:
         if self.once and not torch.compiler.is_compiling():
             self._products = self._shared().products
         self._plans: dict[Request, KeptPlan] = {}
+        self._expected: dict[Request, Expected] = {}
         self._matrices = Matrices(self)
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
@@ -725,6 +727,37 @@ class Graph:
             return self.rowptr.dtype
         fits = self._matrices.of(request.values).longest() <= LONGEST_OF_INT16
         return torch.int16 if fits else self.rowptr.dtype
+
+    def expected(
+        self,
+        n: int,
+        dtype: torch.dtype = torch.float32,
+        *,
+        values: torch.dtype | None = None,
+        reduce: str = "sum",
+        transpose: bool = False,
+    ) -> Expected:
+        """The time that a product with n columns is expected to take, to compare several orders of
+        products; nothing is compiled.
+
+        values: the type of A's values; None = ones. transpose: of A^T, as in the gradient.
+
+        `seconds` is measured or predicted, and None where rules alone choose the kernel; `simple`
+        is estimated from the bytes that the product moves. Not for a graph that is `once`.
+        """
+        need(not self.once, "expected: a graph with once=True has no stats")
+        need(dtype in DENSE_TYPES, f"dtype: {dtype} is not supported", TypeError)
+        message = "copy_b" if values is None else "mul"
+        return self.expected_of(
+            Request((n,), dtype, values, reduce=reduce, message=message, transpose=transpose)
+        )
+
+    def expected_of(self, request: Request) -> Expected:
+        """The expected time of a request, which is asked once."""
+        found = self._expected.get(request)
+        if found is None:
+            found = self._expected[request] = self._matrices.expected(request)
+        return found
 
     def plan(self, request: Request) -> Launcher:
         """The plan of a request, made at its first use."""

@@ -14,7 +14,7 @@ import torch
 from warploom import _library
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
-from warploom._plan import Handle
+from warploom._plan import Expected, Handle, expected_time
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch._internals import raw_stream
 from warploom.torch._state import TensorState, used
@@ -315,6 +315,11 @@ class Matrices:
                 self._check()
             matrix = self._made[values] = Matrix(self, values)
         return matrix
+
+    def expected(self, request: Request) -> Expected:
+        """The expected time of a plan of this request, before it is made."""
+        matrix = self.of(request.values)
+        return expected_time(matrix.context.handle, matrix.handle, problem(request, EXPECTED_CALLS))
 
     def _check(self) -> None:
         if (self.rowptr.shape[0], self.colind.shape[0]) != (self.rows + 1, self.nnz):

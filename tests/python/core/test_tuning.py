@@ -30,7 +30,12 @@ def test_tune_then_explain_then_export_and_import(tmp_path):
     assert all(0 <= done <= total for done, total, _ in seen)
     assert "this very matrix was tuned for this n" in warploom.explain(A, 16)
     assert warploom.explain(A, 16, json=True)["variant"] in {c.variant for c in found}
-    assert warploom.Plan(A, 16).explain(json=True)["step"] == "fingerprint"
+    plan = warploom.Plan(A, 16)
+    assert plan.explain(json=True)["step"] == "fingerprint"
+    assert plan.expected().seconds == pytest.approx(plan.explain(json=True)["expected_us"] * 1e-6)
+    assert plan.expected(4096).simple > plan.expected().simple > 0
+    with pytest.raises(ValueError, match="n: 0"):
+        plan.expected(0)
     lines = warploom.export_db()
     assert '"ours"' in lines
     warploom.export_db(tmp_path / "all.jsonl")

@@ -503,3 +503,14 @@ def test_the_allocator_asks_torch(monkeypatch):
     assert _plan._allocator.allocate(ffi.NULL, 0, 2000, ffi.NULL) == ffi.NULL
     _plan._allocator.release(ffi.NULL, 1, memory, 100, stream)
     assert calls == [(100, 1, 2**40), (2000, 0, 0), 4096]
+
+
+def test_expected_times_grow_with_columns_and_compile_nothing():
+    graph = Graph.from_edge_index(torch.randint(50, (2, 400)), rows=50, cols=50)
+    for options in ({}, {"transpose": True}, {"values": torch.float32, "reduce": "mean"}):
+        narrow, wide = (graph.expected(n, **options) for n in (8, 1024))
+        assert wide.simple > narrow.simple > 0
+        assert narrow.seconds is None or narrow.seconds > 0
+    assert not graph._plans and graph._transpose is None
+    with pytest.raises(ValueError, match="once"):
+        Graph(graph.rowptr, graph.colind, once=True).expected(8)
