@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from warploom.pyg._names import plain_edges
+from warploom.torch._capture import made_in_step
 from warploom.torch._internals import is_transformed
 from warploom.torch._state import Content, TensorState, used
 
@@ -53,12 +54,19 @@ class Made:
 
 
 class Memory:
-    """What was made of one tensor of edges, by key; valid until the tensor is modified."""
+    """What was made of one tensor of edges, by key; valid until the tensor is modified.
 
-    __slots__ = ("__weakref__", "content", "made", "owner", "version")
+    kept: where it is: `entries`, or what belongs to one step.
+    """
 
-    def __init__(self, key: _Key, owner: Any, version: int, content: Content | None) -> None:
-        self.owner = weakref.ref(owner, partial(_forget, entries, key))
+    __slots__ = ("__weakref__", "content", "made", "of_step", "owner", "version")
+
+    def __init__(
+        self, kept: dict[_Key, Memory], key: _Key, owner: Any, version: int,
+        content: Content | None,
+    ) -> None:  # fmt: skip
+        self.of_step = kept is not entries
+        self.owner = weakref.ref(owner, partial(_forget, kept, key))
         self.version = version
         self.content = content  # of edges that are not a sparse matrix
         self.made: dict[Any, Any] = {}
@@ -69,8 +77,8 @@ class Memory:
         return made.tensors if made is not None and made.is_of(other) else None
 
     def keep(self, key: Any, tensors: _Tensors, other: Tensor | None = None) -> None:
-        """Keep tensors, but for those in the memory of a CUDA graph that is captured now."""
-        if not any(one is not None and is_capturing(one) for one in tensors):
+        """Keep tensors, but beyond a step not those in the memory of a graph that is captured."""
+        if self.of_step or not any(one is not None and is_capturing(one) for one in tensors):
             self.made[key] = Made(tensors, other)
 
 
@@ -90,7 +98,10 @@ def _forget(entries: dict[_Key, Memory], key: _Key, owner: Any) -> None:
 
 def memory_of(edges: Tensor) -> Memory | None:
     """The memory of these edges; None where modifications are not counted, in transforms of
-    torch.func, whose tensors end with them, and for edges that are new in a capture."""
+    torch.func, whose tensors end with them, and for edges that are new in a capture.
+
+    In a step whose edges change it ends with the step, so that each replay makes all again.
+    """
     if edges.is_inference() or is_transformed():
         return None
     version: int = edges._version
@@ -106,24 +117,31 @@ def memory_of(edges: Tensor) -> Memory | None:
         owner = plain.untyped_storage()
         layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
         key = (id(owner), type(edges), *layout)  # an address, which counts while the owner lives
-    found = entries.get(key)
+    of_step = made_in_step()
+    kept = entries if of_step is None else of_step
+    found = kept.get(key)
     if (
         found is not None
         and found.version == version
         and found.owner() is owner
         and (found.content is None or found.content.is_same(plain))
     ):
-        if (states := used.states) is not None and plain.layout is torch.strided:
+        if (
+            of_step is None
+            and (states := used.states) is not None
+            and plain.layout is torch.strided
+        ):
             # The tensor is kept, as it may be a view that ends with the step.
             states.append((TensorState(plain), (plain, found)))
         return found
-    if is_capturing(edges):
+    if of_step is None and is_capturing(edges):
         return None
     with _lock:
-        content = Content(plain) if plain.layout is torch.strided else None
-        found = entries[key] = Memory(key, owner, version, content)
-        while len(entries) > MOST_ENTRIES:
-            entries.pop(next(iter(entries)), None)
+        is_strided = of_step is None and plain.layout is torch.strided
+        content = Content(plain) if is_strided else None
+        found = kept[key] = Memory(kept, key, owner, version, content)
+        while len(kept) > MOST_ENTRIES:
+            kept.pop(next(iter(kept)), None)
     return found
 
 

@@ -37,9 +37,9 @@ class Sorted:
 def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
     """The graph of an edge_index, kept from the second step on, when a layer uses it again.
 
-    Without a layer it is kept at once. Where hooks save tensors, as in activation checkpointing,
-    the number of edges alone decides whether it is kept, since forward and recomputation must save
-    tensors of the same types.
+    Without a layer it is kept at once, and a step whose edges change keeps none. Where hooks save
+    tensors, as in activation checkpointing, the number of edges alone decides whether it is kept,
+    since forward and recomputation must save tensors of the same types.
     """
     memory = memory_of(edge_index)
     is_checkpointed = saves_by_hooks()
@@ -47,9 +47,12 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
     found: Sorted | None = None if memory is None else memory.made.get(key)
     if found is not None and not found.graph.once:
         return found
-    capturing = is_capturing(edge_index)
+    is_of_step = memory is not None and memory.of_step
+    capturing = is_capturing(edge_index) and not is_of_step
     stream = current_stream(edge_index.get_device())
     is_used_again = layer is None
+    if found is not None and is_of_step:  # whose graphs are used once, by as many layers as it has
+        return found
     if found is None or (found.stream != stream and capturing):
         found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
         if memory is not None and not capturing:
@@ -61,7 +64,7 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
         is_used_again = found.graph.nnz >= MEASURED_AT_ONCE
     else:
         is_used_again = is_used_again or id(layer) in found.users
-    if not capturing and is_used_again:
+    if not capturing and is_used_again and not is_of_step:
         found.graph = _keep_graph(found.graph)
     found.users.add(id(layer))
     return found

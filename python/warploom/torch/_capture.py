@@ -9,12 +9,11 @@ allocator and generators in states of their own.
 from __future__ import annotations
 
 import functools
-import os
 import random
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ import torch
 from warploom import _arguments
 from warploom.torch._capture_inputs import Inputs, Part, each, modes
 from warploom.torch._capture_optimizers import Gradients, Optimizers
+from warploom.torch._capture_reads import Modules, Reads, place
 from warploom.torch._internals import any_autocast, leave_pool
 from warploom.torch._state import TensorState, recorded
 
@@ -29,12 +29,18 @@ from warploom.torch._state import TensorState, recorded
 cuda: Any = torch.cuda
 DEVICE = "cuda"
 
-_MOST_KINDS = 8
+_MOST_KINDS = 16  # padded batches of training and validation have 8 sizes each
+_MOST_FORMS = 64  # of calls whose edges are counted
+_OTHER_EDGES = 3  # of one form, from which on edges change
 _MANY_EAGER_CALLS = 40  # without a replay
 # Texts of PyTorch's warnings.
 _WAITS = "called a synchronizing CUDA operation"
 _EMPTY = "The CUDA Graph is empty"
 _thread = threading.local()
+
+# What makes the context in which a step runs of its arguments; `warploom.pyg` adds what layers must
+# know of padded batches.
+surroundings: list[Callable[[Any], AbstractContextManager[Any]]] = []
 
 
 def is_replayed() -> bool:
@@ -42,16 +48,23 @@ def is_replayed() -> bool:
     return getattr(_thread, "is_replayed", False)
 
 
+def made_in_step() -> dict[Any, Any] | None:
+    """What was made of edges in the step that this thread runs, if each replay makes it again."""
+    return getattr(_thread, "made", None)
+
+
 @contextmanager
-def _replayed() -> Iterator[None]:
+def _replayed(edges_change: bool) -> Iterator[None]:
     _thread.is_replayed = True
+    _thread.made = {} if edges_change else None
     try:
         yield
     finally:
         _thread.is_replayed = False
+        _thread.made = None
 
 
-def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
+def capture(step: Callable[..., Any], warmup: int = 3, edges: str | None = None) -> Captured:
     """A function that does what `step` does, and soon replays it from a CUDA graph.
 
         train = warploom.torch.capture(step)
@@ -62,16 +75,21 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
         it. Its Python code runs while it is warmed up and captured, and not in a replay.
     warmup: calls that run eagerly on a side stream before a step is captured, at least 1. Layers of
         PyG on warploom need 3: they choose and compile kernels at the second use of an edge_index.
+    edges: "changing" where each call brings another edge_index (an integer tensor of 2 rows) of the
+        same shape. Layers of PyG on warploom then sort it in each replay, without waiting. None =
+        so from the third edge_index of one shape on.
 
     Each call is one step, so 200 calls train as 200 calls of `step` do. The arguments:
 
-    - Dense tensors on the GPU may bring other numbers with each call, which are copied. Tensors
-      that the step uses without an argument are read where they are. Keep them, and change them in
-      place. Where warploom has made something of them, as of an edge_index or of values of edges,
-      the step is captured again after such a change.
-    - Another shape or type, another edge_index (an integer tensor of 2 rows) or Graph, another
-      number or other object, another mode of autograd, or another hyperparameter of the optimizer
-      is warmed up and captured by itself. The captures of the last 8 are kept, with their memory.
+    - Dense tensors on the GPU may bring other numbers with each call, which are copied. Data, Batch
+      and HeteroData of PyG are their tensors. Batches of another shape each time are made alike by
+      `warploom.pyg.padded`. Tensors that the step uses without an argument are read where they are.
+      Keep them, and change them in place. Where warploom has made something of them, as of an
+      edge_index or of values of edges, the step is captured again after such a change.
+    - Another shape or type, one of the first two edge_index of a shape, another Graph, another
+      number or other object, another mode of autograd or of a module (`train`, `eval`), or another
+      hyperparameter of the optimizer is warmed up and captured by itself. The captures of the last
+      16 are kept, with their memory.
 
     Optimizers become capturable when the step first calls them. A learning rate that is a tensor on
     the GPU, `Adam(..., lr=torch.tensor(0.01, device="cuda"))`, may change without a new capture.
@@ -79,14 +97,17 @@ def capture(step: Callable[..., Any], warmup: int = 3) -> Captured:
 
     Returns what the step returns. Tensors of a replay have no gradient, and the next call
     overwrites them. Where a step cannot be captured, one warning says why, `reason` keeps it, and
-    all calls run eagerly. Such a step waits for the device (`loss.item()`), draws random numbers on
-    the CPU (as warploom does for dropout of attention and for sampling without a seed), steps a
-    learning rate scheduler, or has an optimizer that counts on the host. On the CPU all calls run
-    eagerly, without a warning. Use it from one thread.
+    all calls run eagerly. Such a step waits for the device (`loss.item()`), reads other tensors at
+    each call (`next(batches)`, which belongs before the step), draws random numbers on the CPU (as
+    warploom does for dropout of attention and for sampling without a seed), steps a learning rate
+    scheduler, or has an optimizer that counts on the host. On the CPU all calls run eagerly,
+    without a warning. Use it from one thread.
     """
     if not callable(step):
         raise TypeError(f"warploom: step: a function is needed, not {type(step).__name__}")
-    return Captured(step, _arguments.integer("warmup", warmup, least=1))
+    if edges not in (None, "changing"):
+        raise ValueError(f"warploom: edges: {edges!r} is not 'changing' or None")
+    return Captured(step, _arguments.integer("warmup", warmup, least=1), edges is not None)
 
 
 class Captured:
@@ -96,13 +117,16 @@ class Captured:
     captures: how often it was captured.
     """
 
-    def __init__(self, step: Callable[..., Any], warmup: int) -> None:
+    def __init__(self, step: Callable[..., Any], warmup: int, edges_change: bool) -> None:
         functools.update_wrapper(self, step, updated=())
         self.reason: str | None = None
         self.captures = 0
         self._step = step
         self._warmup = warmup
+        self._edges_change = edges_change
+        self._met: dict[tuple[Part, ...], set[Any] | None] = {}  # edges by form; None = they change
         self._optimizers = Optimizers(DEVICE)
+        self._modules = Modules()
         self._kinds: dict[tuple[Part, ...], _Kind] = {}
         self._parts: tuple[Part, ...] = ()  # of the kind of the last call
         self._eager_calls = 0  # since the last replay
@@ -115,17 +139,44 @@ class Captured:
         if self._side is None and self.reason is None:
             self._start()
         if self.reason is not None or cuda.is_current_stream_capturing():
-            return self._step(*args, **kwargs)
-        inputs = Inputs(args, kwargs, DEVICE)
+            return self._run(args, kwargs)
+        inputs = self._inputs(args, kwargs)
+        if inputs.is_eager:
+            return self._run(args, kwargs)
         parts = self._parts_of(inputs)
         kind = self._kind(parts, inputs)
         if kind.calls < self._warmup:
             self._warn_of_changes(parts)
             return self._warm_up(kind, parts, inputs)
         if kind.graph is None and not self._capture(kind, inputs):
-            return self._step(*args, **kwargs)
+            return self._run(args, kwargs)
         self._parts, self._eager_calls = parts, 0
         return kind.replay(self._optimizers)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The step itself, with what its arguments bring with them."""
+        with ExitStack() as stack:
+            for surround in surroundings:
+                stack.enter_context(surround((args, kwargs)))
+            return self._step(*args, **kwargs)
+
+    def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inputs:
+        """The arguments, with edges that change or belong to the kind of the call."""
+        inputs = Inputs(args, kwargs, DEVICE, edges_change=True)
+        if self._edges_change or inputs.is_whole:
+            return inputs
+        if not inputs.edges:
+            inputs.edges_change = False
+            return inputs
+        form = tuple(inputs.parts)
+        met = self._met.pop(form, set())
+        if met is not None:
+            met.add(tuple(inputs.edges))
+            met = met if len(met) < _OTHER_EDGES else None
+        self._met[form] = met
+        if len(self._met) > _MOST_FORMS:
+            del self._met[next(iter(self._met))]
+        return inputs if met is None else Inputs(args, kwargs, DEVICE)
 
     def _start(self) -> None:
         if cuda.is_available():
@@ -134,7 +185,9 @@ class Captured:
             self.reason = "there is no GPU"
 
     def _parts_of(self, inputs: Inputs) -> tuple[Part, ...]:
-        return (*inputs.parts, *modes(DEVICE), *self._optimizers.parts())
+        return (
+            *inputs.parts, *modes(DEVICE), *self._optimizers.parts(), *self._modules.parts()
+        )  # fmt: skip
 
     def _kind(self, parts: tuple[Part, ...], inputs: Inputs) -> _Kind:
         """The kind of a call, with its inputs in the buffers."""
@@ -158,30 +211,37 @@ class Captured:
     def _warm_up(self, kind: _Kind, parts: tuple[Part, ...], inputs: Inputs) -> Any:
         """Run a step eagerly, as it will be captured."""
         optimizers = self._optimizers
-        known = len(optimizers.seen)
-        rates = optimizers.rates(known)
+        known = len(optimizers.seen), len(self._modules.seen)
+        rates = optimizers.rates(known[0])
         watch = _Watch(cuda) if kind.calls + 1 == self._warmup else None
         result = self._run_aside(kind, inputs, watch or nullcontext())
         kind.calls += 1
         self._parts = self._parts_of(inputs)
-        if len(optimizers.seen) > known:  # the next call of this kind knows them
-            del self._kinds[parts]
+        if (len(optimizers.seen), len(self._modules.seen)) != known:
+            del self._kinds[parts]  # the next call of this kind knows them
             self._keep(self._parts, kind)
         if optimizers.elsewhere():
             self.reason = f"its parameters are on the {optimizers.elsewhere()}"
-        elif optimizers.rates(known) != rates:
+        elif optimizers.rates(known[0]) != rates:
             self._give_up("it changes the learning rate; do that between the steps")
         elif watch is not None:
-            self._give_up(watch.reason or optimizers.reason() or _reason_of(result))
+            reason = watch.reason or optimizers.reason() or _reason_of(result)
+            self._give_up(reason or kind.reads.reason())
         return result
 
     def _run_aside(self, kind: _Kind, inputs: Inputs, watch: Any) -> Any:
         args, kwargs = inputs.replaced(kind.buffers)
         current = cuda.current_stream()
         self._side.wait_stream(current)
+        modules = self._modules.watched() if kind.calls == 0 else nullcontext()
         try:
-            with _replayed(), cuda.stream(self._side), self._optimizers.watched(), watch:
-                return self._step(*args, **kwargs)
+            with ExitStack() as stack:
+                stack.enter_context(_replayed(inputs.edges_change))
+                stack.enter_context(cuda.stream(self._side))
+                for seen in (self._optimizers.watched(), modules, watch):
+                    stack.enter_context(seen)
+                stack.enter_context(kind.reads.noted((args, kwargs)))
+                return self._run(args, kwargs)
         finally:
             current.wait_stream(self._side)
 
@@ -207,8 +267,13 @@ class Captured:
         graph, current = cuda.CUDAGraph(), cuda.current_stream()
         options = {"pool": self._pool, "stream": self._side, "capture_error_mode": "thread_local"}
         try:
-            with recorded() as used, _replayed(), watch, cuda.graph(graph, **options):
-                result = self._step(*args, **kwargs)
+            with ExitStack() as stack:
+                used = stack.enter_context(recorded())
+                stack.enter_context(_replayed(inputs.edges_change))
+                stack.enter_context(watch)
+                stack.enter_context(cuda.graph(graph, **options))
+                stack.enter_context(kind.reads.noted((args, kwargs)))
+                result = self._run(args, kwargs)
         except Exception as error:
             cuda.set_stream(current)
             self._clean_up(graph)
@@ -216,7 +281,7 @@ class Captured:
         kind.graph, kind.result = graph, each(result, _without_gradient)
         kind.held.append(list(used))
         kind.states = list({id(state.tensor()): state for state, _ in used}.values())
-        return watch.reason
+        return watch.reason or kind.reads.reason()
 
     def _clean_up(self, failed: Any) -> None:
         """Bring allocator and generator, which take a failed capture to go on, back to work."""
@@ -252,6 +317,7 @@ class _Kind:
         self.held = inputs.held
         self.buffers = [tensor.clone() for tensor in inputs.tensors]
         self.calls = 0  # that ran eagerly
+        self.reads = Reads()
         self.graph: Any = None
         self.result: Any = None
         self.states: list[TensorState] = []  # of tensors of which the capture has what was made
@@ -278,7 +344,7 @@ class _Watch:
     def __init__(self, cuda: Any = None) -> None:
         self.reason: str | None = None
         self._cuda = cuda
-        self._recorder = warnings.catch_warnings(record=True)
+        self._warnings = warnings.catch_warnings()
         self._random = torch.get_rng_state(), random.getstate()
 
     def __enter__(self) -> None:
@@ -287,13 +353,24 @@ class _Watch:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch calls the mode a prototype
                 self._cuda.set_sync_debug_mode("warn")
-        self._seen: Any = self._recorder.__enter__()
+        self._seen: list[Any] = []
+        self._warnings.__enter__()
         warnings.simplefilter("always")
+        warnings.showwarning = self._see  # type: ignore[assignment]
+
+    def _see(self, message: Any, category: Any, filename: str, line: int, *rest: Any) -> None:
+        text = str(message)
+        if text.startswith(_WAITS):
+            self.reason = f"{place()} waits for the GPU"
+        elif text.startswith(_EMPTY):
+            self.reason = "it does nothing on the GPU"
+        else:
+            self._seen.append((message, category, filename, line))
 
     def __exit__(self, *error: Any) -> None:
         if self._cuda is not None:
             self._cuda.set_sync_debug_mode(self._mode)
-        self._recorder.__exit__(*error)
+        self._warnings.__exit__(*error)
         of_torch, of_python = self._random
         if not torch.equal(of_torch, torch.get_rng_state()) or of_python != random.getstate():
             self.reason = (
@@ -301,13 +378,7 @@ class _Watch:
                 "for sampling), which a replay would repeat"
             )
         for seen in self._seen:
-            text = str(seen.message)
-            if text.startswith(_WAITS):
-                self.reason = f"{os.path.basename(seen.filename)}:{seen.lineno} waits for the GPU"
-            elif text.startswith(_EMPTY):
-                self.reason = "it does nothing on the GPU"
-            else:
-                warnings.warn_explicit(seen.message, seen.category, seen.filename, seen.lineno)
+            warnings.warn_explicit(*seen)
 
     def restore_random(self) -> None:
         """Let the CPU draw again what it drew since the context was made."""

@@ -1,12 +1,14 @@
 """What a captured step depends on: which calls may replay it, and what they copy into it.
 
 Tensors of the GPU are copied into buffers of the capture, so their numbers may change with each
-call. An edge_index may not: graphs, transposes and kernels that were made of it are part of the
-capture. It belongs to the key, as do objects whose inside is not seen.
+call. Of an edge_index they may change where each replay sorts it anew. Otherwise graphs, transposes
+and kernels that were made of it are part of the capture, and it belongs to the key, as do objects
+whose inside is not seen.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,8 +16,14 @@ import torch
 
 from warploom.torch._graph import Graph
 from warploom.torch._plan import INDEX_TYPES
+from warploom.torch._whole import EAGER, WHOLE, Whole, is_data
 
 Part = tuple[str, Any]  # what it is of, and what must be equal
+
+# Attributes of a batch of PyG that are not in its stores: how many graphs it has, and what tells
+# them apart again, which no capture has.
+_GRAPHS = "_num_graphs"
+_OF_ONE_BATCH = ("_slice_dict", "_inc_dict")
 
 BY_VALUE = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 
@@ -56,16 +64,26 @@ def _identity(value: Any) -> Any:
 class Inputs:
     """The arguments of one call.
 
+    edges_change: an edge_index is copied like other tensors.
+
     parts: what makes another kind of call, by argument.
     tensors: those that are copied into a capture, which are on a device of the type `device`.
-    held: what must live as long as `parts`, where these hold identities or addresses.
+    edges: what is equal for calls with the same numbers in each edge_index that is copied.
+    held: what must live as long as `parts` and `edges`, where these hold identities or addresses.
+    is_eager: an argument asks for a step that runs eagerly.
+    is_whole: one copy moves all tensors of an argument, whose edges therefore change.
     """
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> None:
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: str, edges_change: bool = False
+    ) -> None:
         self.args, self.kwargs, self.device = args, kwargs, device
+        self.edges_change = edges_change
         self.parts: list[Part] = []
         self.tensors: list[torch.Tensor] = []
+        self.edges: list[Any] = []
         self.held: list[Any] = []
+        self.is_eager = self.is_whole = False
         for name, value in self._named():
             each(value, self._see, name)
 
@@ -81,13 +99,19 @@ class Inputs:
             and value.device.type == self.device
             and value.layout == torch.strided
             and not value.requires_grad
-            and not _is_edge_index(value)
+            and (self.edges_change or not _is_edge_index(value))
         )
 
     def _see(self, name: str, value: Any) -> None:
+        if is_data(value):
+            self._see_data(name, value)
+            return
         if self._is_copied(value):
             self.tensors.append(value)
             part: Any = _form(value)
+            if _is_edge_index(value):
+                self.edges.append(_identity(value))
+                self.held.append(value)
         elif isinstance(value, BY_VALUE):
             part = type(value), value
         else:
@@ -95,16 +119,59 @@ class Inputs:
             part = _identity(value)
         self.parts.append((name, part))
 
+    def _see_data(self, name: str, data: Any) -> None:
+        self.is_eager = self.is_eager or data.__dict__.get(EAGER, False)
+        self.parts.append((name, (type(data), data.__dict__.get(_GRAPHS))))
+        whole = self._whole_of(data)
+        if whole is not None:
+            self.is_whole = True
+            self.tensors.append(whole.tensor)
+            self.parts.append((name, whole.layout))
+        for at, store in enumerate(data.stores):
+            for key, value in store.items():
+                view = None if whole is None else whole.views.get((at, key))
+                if view is None or view is not value:
+                    each(value, self._see, f"{name}.{key}")
+                elif view.requires_grad:
+                    raise ValueError(
+                        f"warploom: capture: {name}.{key}: requires a gradient, which no copy of a "
+                        "batch has; call requires_grad_ in the step"
+                    )
+
+    def _whole_of(self, data: Any) -> Whole | None:
+        """Where the tensors of a batch lie, if one copy moves them."""
+        whole: Whole | None = data.__dict__.get(WHOLE) if self.edges_change else None
+        return None if whole is None or whole.tensor.device.type != self.device else whole
+
     def replaced(self, tensors: list[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with others in the place of `tensors`."""
         others = iter(tensors)
 
         def replace(name: str, value: Any) -> Any:
+            if is_data(value):
+                return self._replaced_data(value, others, replace)
             return next(others) if self._is_copied(value) else value
 
         made = [each(value, replace, name) for name, value in self._named()]
         count = len(self.args)
         return tuple(made[:count]), dict(zip(self.kwargs, made[count:]))
+
+    def _replaced_data(
+        self, data: Any, others: Iterator[torch.Tensor], replace: Callable[[str, Any], Any]
+    ) -> Any:
+        made, whole = copy.copy(data), self._whole_of(data)
+        for name in _OF_ONE_BATCH:
+            made.__dict__.pop(name, None)
+        moved = None if whole is None else whole.at(next(others))
+        if moved is not None:
+            made.__dict__[WHOLE] = moved
+        for at, (old, new) in enumerate(zip(data.stores, made.stores)):
+            for key, value in list(old.items()):
+                if whole is not None and moved is not None and whole.views.get((at, key)) is value:
+                    new[key] = moved.views[at, key]
+                else:
+                    new[key] = each(value, replace)
+        return made
 
 
 def modes(device: str) -> Iterator[Part]:

@@ -71,6 +71,14 @@ def saves_by_hooks() -> bool:
     return _saved_hooks(True) is not None
 
 
+_graph_task: Any = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+
+
+def is_differentiating() -> bool:
+    """Whether this thread runs the backward of autograd."""
+    return bool(_graph_task() != -1)
+
+
 def is_forward_differentiated() -> bool:
     """Whether a level of forward-mode derivatives is entered."""
     return getattr(_forward, "_current_level", 0) >= 0

@@ -370,14 +370,100 @@ def test_autocast_around_it(cuda):
 
 
 def test_many_kinds(cuda):
-    """Mini-batches run eagerly, and the captures of the last kinds are kept."""
+    """Mini-batches of other shapes run eagerly, and the captures of the last kinds are kept."""
     train = wt.capture(Training().step)
     losses(train, [inputs()] * 4)
-    batches = [inputs(seed) for seed in range(50)]
+    batches = [inputs(seed, edges=31 + seed) for seed in range(50)]
     with pytest.warns(UserWarning, match=r"no call was replayed, since argument 1") as caught:
         losses(train, batches)
     assert len(caught) == 1 and train.reason is None and train.captures == 1
-    assert len(train._kinds) <= 8
+    assert len(train._kinds) <= 16
+
+
+@pytest.mark.parametrize("edges", [None, "changing"])
+def test_edges_that_change(edges, cuda):
+    """One capture serves all edges of a shape, from the third one on where nothing says so."""
+    calls = [inputs(seed) for seed in range(12)]
+    wanted = losses(Training().step, calls)
+    train = wt.capture(Training().step, edges=edges)
+    assert losses(train, calls) == pytest.approx(wanted, rel=1e-4)
+    assert train.reason is None and train.captures == 1
+    assert [graph.replays for graph in cuda.graphs] == [9 if edges else 7]
+
+
+def test_what_is_made_of_edges_that_change(cuda, monkeypatch):
+    """A step keeps what layers make of such edges, and the next one makes it again."""
+    module = pytest.importorskip("warploom.pyg._sorted")
+    monkeypatch.setattr(module, "_check_range", lambda *given: None)  # which waits
+    find_sorted = module.find_sorted
+    found, calls = [], [inputs(seed)[1] for seed in range(4)]
+
+    def step(edges):
+        # A layer uses them twice, and so does another one.
+        graphs = [find_sorted(layer, edges, False, NODES, NODES).graph for layer in (1, 1, 2)]
+        found.append(graphs)
+        return graphs[0].colind + 0
+
+    run = wt.capture(step, warmup=len(calls), edges="changing")
+    for edges in calls:
+        run(edges)
+    for graphs, edges in zip(found, calls, strict=True):
+        order = torch.argsort(edges[1], stable=True)
+        assert graphs[0] is graphs[1] is graphs[2] and graphs[0].once
+        assert torch.equal(graphs[0].colind.long(), edges[0][order])
+
+
+def test_a_step_that_takes_its_batch_itself(cuda):
+    """It would be replayed with one batch for ever."""
+    batches = [inputs(seed) for seed in range(2)]  # kept, and used again
+    for warmup in (1, 2, 3):
+        training, left = Training(), iter(batches * 5)
+        reason = reason_of(lambda t=training, i=left: t.step(*next(i)), warmup=warmup)
+        assert "test_capture.py:" in reason and "float32 (12, 4), at each call; pass" in reason
+    kept, cached = [torch.ones(3), torch.zeros(3)], []
+
+    def step(x):  # what one call brings is the same in the next ones
+        cached.append(kept[min(len(cached), 1)])
+        return x + cached[-1]
+
+    run = wt.capture(step)
+    for _ in range(6):
+        run(torch.ones(1))
+    assert run.reason is None and run.captures == 1
+
+
+def test_modes_of_modules(cuda):
+    """train and eval between the calls."""
+    training, call = Training(), inputs()
+    training.model.append(torch.nn.Dropout(1.0))
+    run = wt.capture(lambda x: training.model(x))
+    for _ in range(2):
+        for mode in (True, False):
+            training.model.train(mode)
+            for _ in range(4):
+                found = run(call[0])
+                assert (found == 0).all() == mode
+    assert run.captures == 2
+
+
+def test_an_exception_in_a_step(cuda):
+    """The next call works, also where the capture met it."""
+    call, failing = inputs(), []
+
+    def step(x):
+        if failing:
+            raise KeyError("mine")
+        return x * 2
+
+    run = wt.capture(step)
+    for at in range(8):
+        failing[:] = [1] if at == 1 else []
+        if failing:
+            with pytest.raises(KeyError, match="mine"):
+                run(call[0])
+        else:
+            torch.testing.assert_close(run(call[0] + at), 2 * (call[0] + at))
+    assert run.captures == 1 and run.reason is None
 
 
 def test_a_step_knows_that_it_is_replayed(cuda):
@@ -420,3 +506,5 @@ def test_bad_input():
         wt.capture(3)
     with pytest.raises(ValueError, match="warmup: 0 is not in 1"):
         wt.capture(print, 0)
+    with pytest.raises(ValueError, match="edges: 'sorted' is not 'changing' or None"):
+        wt.capture(print, edges="sorted")
