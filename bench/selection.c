@@ -187,7 +187,7 @@ static wlm_status decide(struct round *r) {
   WLM_CHECK(learn_without(r->state, r->bench->context, r->bench->matrix));
   for (int mode = 0; mode < MODES; mode++) {
     WLM_CHECK(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
-                                  mode == ESTIMATED ? WLM_GRADE_ESTIMATED : WLM_GRADE_MEASURED,
+                                  mode == ESTIMATED ? WLM_USE_ESTIMATED : WLM_USE_MEASURED,
                                   &r->comparison.operands.spec, &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }

@@ -75,7 +75,7 @@ static wlm_status report_choices(const errand *e) {
   for (int64_t i = 0; i < e->count; i++) {
     const tuned *t = &e->list[i];
     const wlm_status status =
-        wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_GRADE_MEASURED, &t->spec, &decision);
+        wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_USE_MEASURED, &t->spec, &decision);
     if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) {
       wlmi_table_release(&table);
       return status;

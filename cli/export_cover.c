@@ -30,13 +30,13 @@ typedef struct covering {
 
 /* Threads call it side by side. */
 static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits, const wlm_stats *stats,
-                         wlmi_grade grade, double launch) {
+                         wlmi_use use) {
   const wlmi_variant_set set = {.families = c->list->families, .list = c->list};
   wlmi_spec spec = c->problem->spec;
   wlmi_decision decision;
   for (int i = 0; i < CALLS; i++) {
     spec.problem.policy.expected_calls = expected_calls[i];
-    const wlmi_request request = {stats, grade, c->problem->key, &spec, limits, &set, launch};
+    const wlmi_request request = {stats, use, c->problem->key, &spec, limits, &set};
     const wlm_status status = wlmi_select(snapshot, &request, &decision);
 #pragma omp atomic
     c->target->choices++;
@@ -52,18 +52,11 @@ static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_
 
 static wlm_status choose_for(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits,
                              const wlm_stats *stats) {
-  const double launches[] = {0, limits->target == WLM_TARGET_CUDA ? wlmi_launch_seconds : 0};
-  wlmi_cell cell;
   wlm_stats centre;
-  WLM_CHECK(choose(c, snapshot, limits, stats, WLM_GRADE_MEASURED, 0));
-  wlmi_cell_of(stats, 0, &cell);
-  wlmi_cell_centre(&cell, &centre);
-  WLM_CHECK(choose(c, snapshot, limits, &centre, WLM_GRADE_MEASURED, 0));
-  wlmi_cell_of(stats, 1, &cell);
-  wlmi_cell_centre(&cell, &centre);
-  for (int i = 0; i < 2; i++) {
-    WLM_CHECK(choose(c, snapshot, limits, stats, WLM_GRADE_ESTIMATED, launches[i]));
-    WLM_CHECK(choose(c, snapshot, limits, &centre, WLM_GRADE_ESTIMATED, launches[i]));
+  for (wlmi_use use = WLM_USE_MEASURED; use <= WLM_USE_ONE_CALL; use++) {
+    wlmi_cell_centre_of(stats, use != WLM_USE_MEASURED, &centre);
+    WLM_CHECK(choose(c, snapshot, limits, stats, use));
+    WLM_CHECK(choose(c, snapshot, limits, &centre, use));
   }
   return WLM_OK;
 }

@@ -39,7 +39,7 @@ static wlm_status pick(const wlmi_candidate_list *list, const double *seconds, c
 static wlm_status find_measured(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, const char *family,
                                 char variant[WLM_VARIANT_NAME]) {
   wlmi_decision decision = {.ranked_count = 0};
-  const wlm_status status = wlmi_context_select(context, NULL, stats, WLM_GRADE_MEASURED, spec, &decision);
+  const wlm_status status = wlmi_context_select(context, NULL, stats, WLM_USE_MEASURED, spec, &decision);
   *variant = 0;
   for (int i = 0; i < decision.ranked_count && !*variant; i++)
     if (decision.ranked[i].seconds > 0 && is_of(decision.ranked[i].variant, family))

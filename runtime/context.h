@@ -41,12 +41,9 @@ typedef struct wlmi_matrix_view {
 /* Builds A^T at the first call that needs it, which blocks. The view is valid as long as the matrix. */
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view);
 
-/* Host time of cuLaunchKernelEx. Choices for a matrix that is used once count it for every launch. */
-extern const double wlmi_launch_seconds;
-
 /* Runs the selection on a snapshot (NULL = the context's own) for the context's device. `stats` are those of op(A). */
 wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
-                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision);
+                               wlmi_use use, const wlmi_spec *spec, wlmi_decision *decision);
 /* The decision that a plan would get, without compiling or loading anything. The matrix may belong to another context
  * of the same device. */
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

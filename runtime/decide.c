@@ -3,7 +3,6 @@
 #include "runtime/decide.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
@@ -78,11 +77,8 @@ static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choic
   return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
 }
 
-/* From bench/results/h200/dispatch.jsonl, case "execute". */
-const double wlmi_launch_seconds = 2.6e-6;
-
-static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
-                              wlmi_grade grade, double launch, const wlmi_spec *spec, wlmi_decision *decision) {
+static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats, wlmi_use use,
+                              const wlmi_spec *spec, wlmi_decision *decision) {
   struct asked asked = {context, spec};
   choice c;
   char problem[WLM_SPEC_KEY];
@@ -91,7 +87,7 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) goto done;
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   wlmi_spec_key(spec, problem);
-  const wlmi_request request = {stats, grade, problem, spec, &context->device->info.limits, &set, launch};
+  const wlmi_request request = {stats, use, problem, spec, &context->device->info.limits, &set};
   status = wlmi_select(snapshot, &request, decision);
 done:
   drop_choice(&c);
@@ -99,75 +95,10 @@ done:
 }
 
 wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
-                               wlmi_grade grade, const wlmi_spec *spec, wlmi_decision *decision) {
+                               wlmi_use use, const wlmi_spec *spec, wlmi_decision *decision) {
   wlmi_snapshot *own = snapshot ? NULL : wlmi_context_snapshot(context);
-  const wlm_status status = select_from(context, snapshot ? snapshot : own, stats, grade, 0, spec, decision);
+  const wlm_status status = select_from(context, snapshot ? snapshot : own, stats, use, spec, decision);
   wlmi_snapshot_release(own);
-  return status;
-}
-
-/* For one call, of whose matrix the size alone is known. */
-static wlm_status select_for_call(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *estimated,
-                                  const wlmi_spec *spec, wlmi_decision *decision) {
-  const int is_cuda = context->device->info.limits.target == WLM_TARGET_CUDA;
-  return select_from(context, snapshot, estimated, WLM_GRADE_ESTIMATED, is_cuda ? wlmi_launch_seconds : 0, spec,
-                     decision);
-}
-
-/* The matrix in whose place a decision is made. */
-static void centre_of_cell(const wlm_stats *stats, int is_estimated, wlm_stats *centre) {
-  wlmi_cell cell;
-  wlmi_cell_of(stats, is_estimated, &cell);
-  wlmi_cell_centre(&cell, centre);
-}
-
-wlm_status wlmi_context_select_for_call(wlm_context *context, const wlm_stats *size, const wlmi_spec *spec,
-                                        wlmi_decision *decision) {
-  wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-  wlm_stats estimated, centre;
-  wlmi_stats_estimate(size->rows, size->cols, size->nnz, &estimated);
-  centre_of_cell(&estimated, 1, &centre);
-  const wlm_status status = select_for_call(context, snapshot, &centre, spec, decision);
-  wlmi_snapshot_release(snapshot);
-  return status;
-}
-
-/* A decision with a single entry that was not chosen among others. */
-static void decide_on(const wlm_context *context, const wlmi_variant *variant, wlm_step step, const char *reason,
-                      const wlmi_spec *spec, wlmi_decision *d) {
-  *d = (wlmi_decision){.step = step,
-                       .families = wlmi_generator_families(context->generator),
-                       .distance = (double)NAN,
-                       .calls = spec->problem.policy.expected_calls};
-  d->entries[d->entry_count++] = (wlmi_entry){.variant = *variant, .step = step, .reason = reason};
-  wlmi_entry_print(d, 0, d->variant);
-}
-
-/* How far a block's non-zeros are from those that give 64 blocks for each multiprocessor. */
-static int64_t share_misfit(const wlmi_candidate *c, const wlm_stats *stats, int processors) {
-  const int64_t wanted = stats->nnz / (64 * (int64_t)processors) + 1;
-  return llabs(c->pass.units_per_block - wanted);
-}
-
-wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
-                               wlmi_decision *decision) {
-  static const char rule[] = "a matrix that is used once is scattered, not transposed";
-  const wlmi_limits *limits = &context->device->info.limits;
-  const wlmi_candidate *best = NULL;
-  choice all;
-  const wlm_status status = make_choice(context, spec, &all);
-  for (int64_t i = 0; status == WLM_OK && i < all.list.count; i++) {
-    const wlmi_candidate *c = &all.list.candidates[i];
-    if (!c->walks_a) continue;
-    const int64_t n = spec->problem.n,
-                  difference = best ? wlmi_candidate_misfit(c, n) - wlmi_candidate_misfit(best, n) : -1;
-    if (difference < 0 ||
-        (difference == 0 && share_misfit(c, stats, limits->processors) < share_misfit(best, stats, limits->processors)))
-      best = c;
-  }
-  if (best) decide_on(context, &best->value, WLM_STEP_RULE, rule, spec, decision);
-  decision->rule = rule;
-  drop_choice(&all);
   return status;
 }
 
@@ -201,23 +132,22 @@ static double most_of_choice(const wlm_context *context, const wlmi_decide_reque
                              const wlmi_decision *decision) {
   if (request->variant) return 0;
   if (context->background.wanted && !spec->problem.policy.deterministic) return (double)INFINITY;
-  if (request->use == WLM_CELL_ONE_CALL) return wlmi_near_enough;
+  if (request->use == WLM_USE_ONE_CALL) return wlmi_near_enough;
   const int is_predicted = decision->step == WLM_STEP_MODEL && !spec->problem.policy.deterministic;
   return context->archives.count && is_predicted ? wlmi_near_enough_for_plans : 0;
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
-  if (request->variant) {
-    decide_on(context, request->variant, WLM_STEP_NAMED, "named by the caller", spec, decision);
-    return WLM_OK;
-  }
-  switch (request->use) {
-    case WLM_CELL_SCATTER: return wlmi_choose_scatter(context, stats, spec, decision);
-    case WLM_CELL_ONE_CALL: return select_for_call(context, snapshot, stats, spec, decision);
-    case WLM_CELL_ESTIMATED: return select_from(context, snapshot, stats, WLM_GRADE_ESTIMATED, 0, spec, decision);
-    default: return select_from(context, snapshot, stats, WLM_GRADE_MEASURED, 0, spec, decision);
-  }
+  if (!request->variant) return select_from(context, snapshot, stats, request->use, spec, decision);
+  *decision = (wlmi_decision){.step = WLM_STEP_NAMED,
+                              .families = wlmi_generator_families(context->generator),
+                              .distance = (double)NAN,
+                              .calls = spec->problem.policy.expected_calls,
+                              .entry_count = 1,
+                              .entries[0] = {*request->variant, 0, WLM_STEP_NAMED, "named by the caller"}};
+  wlmi_entry_print(decision, 0, decision->variant);
+  return WLM_OK;
 }
 
 /* Sets *prepares to whether the chosen kernel must be prepared. */
@@ -287,13 +217,13 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   wlmi_decided *decided = wlmi_decided_new(&slot->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   if (!slot->exact && !request->variant) {
-    centre_of_cell(stats, request->use != WLM_CELL_MEASURED, &centre);
+    wlmi_cell_centre_of(stats, request->use != WLM_USE_MEASURED, &centre);
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.record.problem_key);
   status = choose(context, snapshot, request, stats, &spec, &decided->plan.record.decision);
-  if (status == WLM_OK && request->use == WLM_CELL_SCATTER && !decided->plan.record.decision.entry_count) {
+  if (status == WLM_ERR_NOT_FOUND && request->use == WLM_USE_SCATTER) {
     decided->refused = 1;
     *out = decided;
     return WLM_OK;
@@ -346,5 +276,5 @@ wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, c
   WLM_CHECK(wlmi_context_spec(context, matrix, problem, &spec));
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
   if (!problem->transpose) WLM_CHECK(wlmi_matrix_fingerprint(matrix)); /* A^T has one */
-  return wlmi_context_select(context, NULL, view.stats, WLM_GRADE_MEASURED, &spec, decision);
+  return wlmi_context_select(context, NULL, view.stats, WLM_USE_MEASURED, &spec, decision);
 }

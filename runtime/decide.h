@@ -8,7 +8,7 @@ typedef struct wlmi_decide_request {
   const wlm_csr *types; /* of op(A): index and value types, and whether there are values */
   wlm_stats *stats;     /* of op(A); with a fingerprint if the matrix may have been tuned (for one-call products it is
                          * added here) */
-  wlmi_cell_use use;
+  wlmi_use use;
   const wlmi_variant *variant; /* the variant that the caller named; NULL = choose */
 } wlmi_decide_request;
 
@@ -16,19 +16,12 @@ typedef struct wlmi_decide_request {
  * building A^T. There may be no family that can scatter it. */
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr);
 
-/* Chooses a kernel that scatters a transposed product from A itself. The decision stays empty if no family can. */
-wlm_status wlmi_choose_scatter(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
-                               wlmi_decision *decision);
-
 /* wlm_spmm runs a loaded kernel that is expected to take at most this many times the best one's time instead of
  * compiling another. */
 extern const double wlmi_near_enough;
 /* The same for plans that the model decides, where there is a kernel archive and policy.deterministic is 0. */
 extern const double wlmi_near_enough_for_plans;
-/* Chooses as wlm_spmm does for a matrix of this size where no kernel is loaded. */
-wlm_status wlmi_context_select_for_call(wlm_context *context, const wlm_stats *size, const wlmi_spec *spec,
-                                        wlmi_decision *decision);
 
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
- * WLM_ERR_NOT_FOUND for WLM_CELL_SCATTER if no family can scatter; the cache remembers that too. */
+ * WLM_ERR_NOT_FOUND for WLM_USE_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);

@@ -8,14 +8,14 @@
 
 /* ---- keys ------------------------------------------------------------------------------------------ */
 
-wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wlmi_cell_use use, int exact) {
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wlmi_use use, int exact) {
   struct {
     wlmi_hash problem;
     uint64_t use, exact, place[3];
   } key = {*problem, use, exact != 0, {0}};
   wlmi_cell cell;
   _Static_assert(sizeof cell <= sizeof key.place, "a cell fits");
-  wlmi_cell_of(stats, use != WLM_CELL_MEASURED, &cell);
+  wlmi_cell_of(stats, use != WLM_USE_MEASURED, &cell);
   if (exact)
     memcpy(key.place, stats->fingerprint, sizeof stats->fingerprint);
   else
@@ -133,12 +133,12 @@ static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
   return NULL;
 }
 
-wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id, int64_t n, wlmi_use use,
                                   wlm_stats *stats, wlmi_decision_slot *slot) {
   pthread_rwlock_rdlock(&d->lock);
-  const wlmi_known_size *known = use == WLM_CELL_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
-  if (known && use == WLM_CELL_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
-  slot->exact = use != WLM_CELL_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
+  const wlmi_known_size *known = use == WLM_USE_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
+  if (known && use == WLM_USE_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
+  slot->exact = use != WLM_USE_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
   slot->key = wlmi_decision_key(problem_id, stats, use, slot->exact);
   wlmi_decided *found = find(d, &slot->key);
   if (found) atomic_fetch_add(&found->users, 1);

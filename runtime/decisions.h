@@ -55,12 +55,6 @@ void wlmi_decisions_in_child(wlmi_decisions *decisions);
 /* Clears the cache and begins with another snapshot. */
 void wlmi_decisions_restart(wlmi_decisions *decisions, const wlmi_snapshot *snapshot);
 
-typedef enum wlmi_cell_use {
-  WLM_CELL_MEASURED,
-  WLM_CELL_ESTIMATED,
-  WLM_CELL_ONE_CALL, /* estimated stats; a loaded kernel that is nearly as fast is preferred to compiling */
-  WLM_CELL_SCATTER   /* of A itself, for kernels that scatter a transposed product */
-} wlmi_cell_use;
 /* The key of a decision. */
 typedef struct wlmi_decision_slot {
   wlmi_hash key;
@@ -70,7 +64,7 @@ typedef struct wlmi_decision_slot {
 /* The cached decision of a problem for a matrix with these stats, or NULL. Release it with wlmi_decided_drop. For
  * one-call products, whose stats have no fingerprint, the decision for a tuned matrix of the same size is used: at
  * worst it costs speed, and reading the matrix would make the call wait. */
-wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_cell_use use,
+wlmi_decided *wlmi_decisions_take(wlmi_decisions *decisions, const wlmi_hash *problem_id, int64_t n, wlmi_use use,
                                   wlm_stats *stats, wlmi_decision_slot *slot);
 void wlmi_decided_drop(wlmi_decided *decided);
 /* An empty one with one user; NULL when out of memory. */
@@ -87,4 +81,4 @@ void wlmi_decisions_thin(wlmi_decisions *decisions);
 int wlmi_decisions_know_size(wlmi_decisions *decisions, int64_t rows, int64_t nnz, int64_t n);
 
 /* exact: use the fingerprint instead of the cell. */
-wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_cell_use use, int exact);
+wlmi_hash wlmi_decision_key(const wlmi_hash *problem_id, const wlm_stats *stats, wlmi_use use, int exact);

@@ -40,7 +40,7 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   if (!variant && is_scattered(context, matrix, problem)) {
     wlm_stats stats;
     wlmi_matrix_read_stats(matrix, &matrix->stats, &stats);
-    const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_CELL_SCATTER, NULL};
+    const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_USE_SCATTER, NULL};
     wlm_status status = wlmi_decide(context, &request, decided);
     if (status == WLM_OK) status = see(matrix, problem, 1, view);
     if (status != WLM_ERR_NOT_FOUND) return status;
@@ -51,8 +51,8 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   wlm_stats stats;
   const wlm_stats_grade grade = wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
-      problem, &view->csr, &stats,
-      grade == WLM_STATS_ESTIMATED && !view->order ? WLM_CELL_ESTIMATED : WLM_CELL_MEASURED, variant};
+      problem, &view->csr, &stats, grade == WLM_STATS_ESTIMATED && !view->order ? WLM_USE_ESTIMATED : WLM_USE_MEASURED,
+      variant};
   return wlmi_decide(context, &request, decided);
 }
 

@@ -1,5 +1,6 @@
 /* Decides by the built-in rules where nothing similar enough was tuned. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "select/rules.h"
 #include "select/state.h"
@@ -38,7 +39,7 @@ static int is_for_kind(const wlmi_selection *s, int kind) {
 /* The longest row of estimated stats is a guess, on which no rule must rely. */
 static int has_no_longer_row(const wlmi_selection *s, const wlmi_rule *rule) {
   const int is_bound = rule->max_longest < INT64_MAX;
-  return s->stats->longest <= rule->max_longest && !(is_bound && s->request->grade == WLM_GRADE_ESTIMATED);
+  return s->stats->longest <= rule->max_longest && !(is_bound && wlmi_is_estimated(s->request));
 }
 
 /* Rows of at most that many non-zeros end together, so sorting them gains nothing. */
@@ -52,8 +53,8 @@ static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const int is_of_halves = rule->kind == WLM_RULE_HALVES;
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
-  return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls &&
-         s->request->grade != WLM_GRADE_ESTIMATED && s->stats->cv >= rule->min_cv && has_halves(s) == is_of_halves &&
+  return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls && !wlmi_is_estimated(s->request) &&
+         s->stats->cv >= rule->min_cv && has_halves(s) == is_of_halves &&
          longest > (is_of_halves ? SHORT_ROW_OF_HALVES : SHORT_ROW) &&
          (longest <= 1000 || longest * 50 <= s->stats->nnz);
 }
@@ -157,4 +158,31 @@ void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
   for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
     if (!wlmi_rules[i].min_calls && holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
       wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+}
+
+/* ---- scattering ----------------------------------------------------------------------------------------- */
+
+/* How far a block's non-zeros are from those that give 64 blocks for each multiprocessor. */
+static int64_t share_misfit(const wlmi_candidate *c, const wlmi_request *request) {
+  const int64_t wanted = request->stats->nnz / (64 * (int64_t)request->limits->processors) + 1;
+  return llabs(c->pass.units_per_block - wanted);
+}
+
+void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision) {
+  static const char rule[] = "a matrix that is used once is scattered, not transposed";
+  const wlmi_candidate_list *list = request->variants->list;
+  const wlm_problem *p = &request->spec->problem;
+  const wlmi_candidate *best = NULL;
+  *decision = (wlmi_decision){.step = WLM_STEP_RULE,
+                              .families = request->variants->families,
+                              .distance = (double)NAN,
+                              .calls = p->policy.expected_calls,
+                              .rule = rule};
+  for (int64_t i = 0; list && i < list->count; i++) {
+    const wlmi_candidate *c = &list->candidates[i];
+    if (!c->walks_a) continue;
+    const int64_t difference = best ? wlmi_candidate_misfit(c, p->n) - wlmi_candidate_misfit(best, p->n) : -1;
+    if (difference < 0 || (difference == 0 && share_misfit(c, request) < share_misfit(best, request))) best = c;
+  }
+  if (best) wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE, rule);
 }

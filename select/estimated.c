@@ -12,6 +12,8 @@
 #include "core/base/memory.h"
 #include "select/state.h"
 
+static const double launch_seconds = 2.6e-6; /* host time of cuLaunchKernelEx, from case "execute" of
+                                              * bench/results/h200/dispatch.jsonl */
 enum { SYNTHETIC = 4, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}, {10, 0.5}};
 static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
@@ -113,6 +115,11 @@ static wlm_stats sampled_block(const wlm_stats *size) {
 
 wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return wlmi_log_normal_stats(estimated, synthetic[1].cv); }
 
+/* Whether each launch of the call takes the host's time. */
+static int is_enqueued(const wlmi_selection *s) {
+  return s->request->use == WLM_USE_ONE_CALL && s->request->limits->target == WLM_TARGET_CUDA;
+}
+
 /* ---- the decision --------------------------------------------------------------------------------------- */
 
 typedef struct expected {
@@ -130,7 +137,7 @@ static void add_profile(const wlmi_selection *s, const profile *p, double *price
     prices[i] = INFINITY;
     if (s->candidates[i].prepares && !wlmi_may_prepare(s)) continue;
     if (!wlmi_predict_one(&c, &s->candidates[i], s->calls, &prediction)) continue;
-    const double launches = s->request->launch_seconds * s->candidates[i].launches;
+    const double launches = is_enqueued(s) ? launch_seconds * s->candidates[i].launches : 0;
     prices[i] = fmax(prediction.price, launches);
     sums[i].log_seconds += p->weight * log(fmax(prediction.seconds, launches));
     best = fmin(best, prices[i]);
@@ -168,7 +175,7 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
   int profile_count = add_learned(s, profiles);
   for (int i = 0; i < SYNTHETIC; i++)
     profiles[profile_count++] = (profile){wlmi_log_normal_stats(s->stats, synthetic[i].cv), synthetic[i].weight};
-  if (s->request->launch_seconds > 0 && looks_sampled(s->stats))
+  if (is_enqueued(s) && looks_sampled(s->stats))
     profiles[profile_count++] = (profile){sampled_block(s->stats), sampled_weight};
   prices = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *prices);
   sums = wlmi_alloc_zero((size_t)s->candidate_count, sizeof *sums);

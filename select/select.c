@@ -236,7 +236,7 @@ static const wlmi_case *find_similar(wlmi_selection *s) {
 
 static int settle(wlmi_selection *s, wlmi_decision *decision) {
   const int asks_cases = s->passed_over_count < WLM_PASSED_OVER;
-  const int is_estimated = s->request->grade == WLM_GRADE_ESTIMATED;
+  const int is_estimated = wlmi_is_estimated(s->request);
   const wlmi_case *c = asks_cases ? find_exact(s) : NULL;
   if (!c && asks_cases) c = find_exact_of_simpler(s, decision);
   if (c) {
@@ -280,8 +280,14 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .spec = request->spec,
                       .n = request->spec->problem.n,
                       .calls = request->spec->problem.policy.expected_calls};
-  const int is_estimated = request->grade == WLM_GRADE_ESTIMATED;
+  const int is_estimated = wlmi_is_estimated(request);
   wlm_stats moderate;
+  if (request->use == WLM_USE_SCATTER) {
+    wlmi_select_scatter(request, decision);
+    if (!decision->entry_count) return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
+    wlmi_entry_print(decision, 0, decision->variant);
+    return WLM_OK;
+  }
   if (is_estimated) {
     moderate = wlmi_moderate_stats(request->stats);
     s.stats = &moderate;

@@ -126,23 +126,22 @@ typedef struct wlmi_variant_set {
   void *user;
 } wlmi_variant_set;
 
-/* How the stats of a request came about. */
-typedef enum wlmi_grade {
-  WLM_GRADE_MEASURED,
-  WLM_GRADE_GIVEN,    /* given by the caller */
-  WLM_GRADE_ESTIMATED /* only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
-} wlmi_grade;
+/* What is chosen for. */
+typedef enum wlmi_use {
+  WLM_USE_MEASURED,  /* a plan; the stats are those of the matrix */
+  WLM_USE_ESTIMATED, /* a plan; only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
+  WLM_USE_ONE_CALL,  /* one call, of whose matrix as little is known; its launches are not replayed from a graph, so on
+                      * CUDA it takes at least as long as the host needs to enqueue them */
+  WLM_USE_SCATTER    /* one transposed product, by a kernel that walks A itself; the stats are those of A */
+} wlmi_use;
 
 typedef struct wlmi_request {
   const wlm_stats *stats; /* of op(A); a fingerprint of zeros means that there is none */
-  wlmi_grade grade;
+  wlmi_use use;
   const char *problem; /* wlmi_spec_key */
   const wlmi_spec *spec;
   const wlmi_limits *limits;
   const wlmi_variant_set *variants;
-  /* Host time for enqueueing one launch, if each call has a new matrix and cannot be replayed from a graph: a call then
-   * takes at least as long as its launches. 0 = it does not matter. */
-  double launch_seconds;
 } wlmi_request;
 
 /* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (with one
@@ -150,8 +149,9 @@ typedef struct wlmi_request {
  * also in the other 16-bit type; then the same with 32-bit indices. For attention: with one head; then also without
  * dropout); the model; a similar matrix; model and similar matrix of a simpler problem; for attention all this for the
  * sum of products; the rules. Candidates that failed on this very matrix are left out. Measured ones are ranked by time
- * + preparing / expected_calls; for 1 call no prepared candidate is chosen. WLM_ERR_NOT_FOUND if no variant is left;
- * the decision then has the built-in kernel as its only entry. WLM_ERR_OUT_OF_MEMORY. */
+ * + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLM_USE_SCATTER a rule decides.
+ * WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
+ * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
 /* The size with row lengths of a log-normal distribution: its quantiles give the longest row, the shares of short rows,

@@ -17,6 +17,8 @@ typedef struct wlmi_simpler {
   int kind; /* kind_of in select.c; a model decides before measurements of another kind */
 } wlmi_simpler;
 
+static inline int wlmi_is_estimated(const wlmi_request *request) { return request->use != WLM_USE_MEASURED; }
+
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLM_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
@@ -90,6 +92,9 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision);
 /* Appends a few valid variants of the rules to the entries, for kernels that cannot be loaded. Leaves out rules that
  * prepare, so that kernels of other families follow a prepared choice. */
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision);
+
+/* For WLM_USE_SCATTER: of the kernels that walk A itself, the one that fits best; nothing if there is none. */
+void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision);
 
 /* ---- estimated.c: where only the size of the matrix is known -------------------------------------------- */
 

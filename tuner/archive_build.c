@@ -257,9 +257,13 @@ static wlm_status count_choices(build *b, const kind *k, const char *key, int64_
   *count = 0;
   spec->problem.policy.expected_calls = use == FOR_PLAN ? 1000 : 1;
   for (int i = 0; i < MATRICES && status == WLM_OK; i++) {
-    const wlm_stats stats = stats_of(k, i);
-    status = use == FOR_CALL ? wlmi_context_select_for_call(b->context, &stats, spec, &decision)
-                             : wlmi_context_select(b->context, NULL, &stats, WLM_GRADE_MEASURED, spec, &decision);
+    wlm_stats stats = stats_of(k, i);
+    if (use == FOR_CALL) { /* of whose matrix the size alone is known */
+      wlmi_stats_estimate(stats.rows, stats.cols, stats.nnz, &stats);
+      wlmi_cell_centre_of(&stats, 1, &stats);
+    }
+    status = wlmi_context_select(b->context, NULL, &stats, use == FOR_CALL ? WLM_USE_ONE_CALL : WLM_USE_MEASURED, spec,
+                                 &decision);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* there is no such kernel */
     if (status == WLM_OK) note_choice(tallies, count, &decision, use, i);
   }
@@ -366,8 +370,11 @@ static wlm_status add_scattering(build *b, const kind *k, const wlmi_spec *spec)
   for (int i = 0; i < ROWS && status == WLM_OK; i++) {
     wlmi_decision decision = {0};
     const wlm_stats stats = stats_of(k, i);
-    status = wlmi_choose_scatter(b->context, &stats, spec, &decision);
-    if (status == WLM_OK && decision.entry_count) status = add_emitted(b, &decision.entries[0].variant, spec);
+    status = wlmi_context_select(b->context, NULL, &stats, WLM_USE_SCATTER, spec, &decision);
+    if (status == WLM_ERR_NOT_FOUND)
+      status = WLM_OK; /* there is no such kernel */
+    else if (status == WLM_OK)
+      status = add_emitted(b, &decision.entries[0].variant, spec);
   }
   return status;
 }

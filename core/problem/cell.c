@@ -68,3 +68,9 @@ void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats) {
   stats->rows_le_4 = to_part(cell->le_4, rows, SHARE_STEPS);
   stats->rows_le_16 = to_part(cell->le_16, rows, SHARE_STEPS);
 }
+
+void wlmi_cell_centre_of(const wlm_stats *stats, int estimated, wlm_stats *centre) {
+  wlmi_cell cell;
+  wlmi_cell_of(stats, estimated, &cell);
+  wlmi_cell_centre(&cell, centre);
+}

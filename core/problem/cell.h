@@ -13,6 +13,7 @@ typedef struct wlmi_cell {
 void wlmi_cell_of(const wlm_stats *stats, int estimated, wlmi_cell *cell);
 /* Stats that lie in the cell; without a fingerprint. */
 void wlmi_cell_centre(const wlmi_cell *cell, wlm_stats *stats);
+void wlmi_cell_centre_of(const wlm_stats *stats, int estimated, wlm_stats *centre); /* of the cell of these stats */
 
 /* Stats of a matrix of which only the size is known, as if all rows were equally long. */
 void wlmi_stats_estimate(int64_t rows, int64_t cols, int64_t nnz, wlm_stats *stats);

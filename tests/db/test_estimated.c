@@ -245,9 +245,9 @@ static void count_in(quality *q, double ratio) {
 
 static double mean_of(const quality *q) { return exp(q->logs / (double)q->cases); }
 
-static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, const times *t,
+static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, const times *t,
                              const wlmi_candidate_list *list, wlmi_decision *d) {
-  assert_status(WLM_OK, shipped_choose(c, snapshot, grade, 1, d));
+  assert_status(WLM_OK, shipped_choose(c, snapshot, use, 1, d));
   return t->seconds[wlmi_candidate_named(list, d->variant) - list->candidates] / best_plain(t);
 }
 
@@ -261,10 +261,10 @@ static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *o
   wlmi_decision d[WAYS];
   double ratio[WAYS];
   fill_times(case_of(all, &c), c.problem, &t);
-  ratio[KNOWN] = time_over_best(&c, others, WLM_GRADE_MEASURED, &t, list, &d[KNOWN]);
-  ratio[RULES] = time_over_best(&c, &nothing, WLM_GRADE_MEASURED, &t, list, &d[RULES]);
+  ratio[KNOWN] = time_over_best(&c, others, WLM_USE_MEASURED, &t, list, &d[KNOWN]);
+  ratio[RULES] = time_over_best(&c, &nothing, WLM_USE_MEASURED, &t, list, &d[RULES]);
   c.stats = (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
-  ratio[ESTIMATED] = time_over_best(&c, others, WLM_GRADE_ESTIMATED, &t, list, &d[ESTIMATED]);
+  ratio[ESTIMATED] = time_over_best(&c, others, WLM_USE_ESTIMATED, &t, list, &d[ESTIMATED]);
   assert_int_equal(d[RULES].step, WLM_STEP_RULE);
   assert_int_equal(d[ESTIMATED].step, WLM_STEP_MODEL);
   for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
@@ -368,7 +368,7 @@ static void rules_serve_the_design(void **state) {
     const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
     wlmi_decision d;
     fill_times(c, c->problem, &t);
-    const double ratio = time_over_best(&shipped_case, &nothing, WLM_GRADE_MEASURED, &t, list, &d);
+    const double ratio = time_over_best(&shipped_case, &nothing, WLM_USE_MEASURED, &t, list, &d);
     assert_int_equal(d.step, WLM_STEP_RULE);
     count_in(&rules, ratio);
     wlmi_candidates_drop(list);

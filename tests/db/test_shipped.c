@@ -130,8 +130,8 @@ static void chosen_by(wlm_step step, const wlmi_snapshot *snapshot, const asked 
   assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
   a->change(&spec);
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, snapshot, WLM_GRADE_MEASURED,
-                                       1, &decision));
+  assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, snapshot, WLM_USE_MEASURED, 1,
+                                       &decision));
   if (decision.step != step || strcmp(decision.like, a->like))
     fail_msg("%s, %s, n = %lld: step %d%s", c->matrix, key, (long long)c->n, (int)decision.step, decision.like);
 }
@@ -266,7 +266,7 @@ static void a_huge_row_is_thought_of(void **state) {
   assert_status(
       WLM_OK,
       shipped_choose(&(shipped_case){"", "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none", 8, size},
-                     &all, WLM_GRADE_ESTIMATED, 1, &decision));
+                     &all, WLM_USE_ESTIMATED, 1, &decision));
   assert_int_equal(decision.step, WLM_STEP_MODEL);
   if (!strncmp(decision.variant, "row_vec/", 8)) fail_msg("%s", decision.variant);
   wlmi_snapshot_clear(&all);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/archived.h"
@@ -77,7 +78,7 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
     stats.longest = 40;
     stats.cv = cvs[i];
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-    wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &d);
+    wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &d);
     wlmi_loaded loaded;
     if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec) ||
         wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &loaded) != WLM_OK) {
@@ -183,7 +184,7 @@ static void has_scattering(wlm_context *context, int64_t n) {
   stats.rows = stats.cols = 20000;
   stats.nnz = 200000;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  CHECK(wlmi_choose_scatter(context, &stats, &spec, &d) == WLM_OK && d.entry_count == 1);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_SCATTER, &spec, &d) == WLM_OK && d.entry_count == 1);
   if (!wlmi_context_has_variant(context, &d.entries[0].variant, &spec))
     fprintf(stderr, "n = %lld: %s\n", (long long)n, d.variant), _exit(1);
 }
@@ -230,7 +231,9 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key("op=copy_b.mean,dense=f32,rowptr=i32,colind=i32,values=none,sample=none", 64, &spec) ==
         WLM_OK);
-  CHECK(wlmi_context_select_for_call(context, &stats, &spec, &d) == WLM_OK);
+  wlmi_stats_estimate(stats.rows, stats.cols, stats.nnz, &stats);
+  wlmi_cell_centre_of(&stats, 1, &stats);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_ONE_CALL, &spec, &d) == WLM_OK);
   CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   wlmi_program_release(&program);

@@ -86,7 +86,7 @@ void shipped_snapshot_make(const shipped_database *d, const char *without, int w
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
 
-wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, int64_t calls,
                           wlmi_decision *decision) {
   const wlmi_candidate_list *list;
   wlmi_spec spec;
@@ -94,7 +94,7 @@ wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, 
   spec.problem.policy.expected_calls = calls;
   assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
-  const wlmi_request request = {&c->stats, grade, c->problem, &spec, &emit_cuda, &variants, 0};
+  const wlmi_request request = {&c->stats, use, c->problem, &spec, &emit_cuda, &variants};
   const wlm_status status = wlmi_select(snapshot, &request, decision);
   wlmi_candidates_drop(list);
   return status;

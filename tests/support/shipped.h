@@ -26,5 +26,5 @@ void shipped_release(shipped_database *database);
 void shipped_snapshot_make(const shipped_database *database, const char *without, int with_model,
                            wlmi_snapshot *snapshot);
 
-wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_grade grade, int64_t calls,
+wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, int64_t calls,
                           wlmi_decision *decision);

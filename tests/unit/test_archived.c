@@ -128,7 +128,7 @@ static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
   stats.longest = 20;
   stats.cv = 0.5;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &decision);
+  wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &decision);
   return decision;
 }
 
@@ -399,7 +399,7 @@ static planned plan_with(const char *archive, int deterministic) {
   spec.problem.policy.expected_calls = 1000;
   spec.problem.policy.deterministic = deterministic;
   compilations = 0;
-  const wlmi_decide_request request = {&spec.problem, &types, &stats, WLM_CELL_MEASURED, NULL};
+  const wlmi_decide_request request = {&spec.problem, &types, &stats, WLM_USE_MEASURED, NULL};
   CHECK(wlmi_decide(context, &request, &decided) == WLM_OK);
   const wlmi_decision *d = &decided->plan.record.decision;
   snprintf(p.variant, sizeof p.variant, "%s", d->variant);

@@ -66,10 +66,10 @@ static wlm_matrix *matrix_of(const wlm_csr *csr) {
 }
 
 /* Loads all kernels of a decision, without those of gradients. */
-static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_grade grade) {
+static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_use use) {
   wlmi_decision decision;
   wlmi_loaded loaded;
-  CHECK(wlmi_context_select(context, NULL, stats, grade, spec, &decision) == WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, stats, use, spec, &decision) == WLM_OK);
   for (int i = 0; i < decision.entry_count; i++)
     CHECK(decision.entries[i].step == WLM_STEP_BUILTIN ||
           wlmi_context_load_variant(context, &decision.entries[i].variant, spec, &loaded) == WLM_OK);
@@ -117,7 +117,7 @@ static void calls_build_transposes_on_the_host(void) {
   problem.policy.expected_calls = 1;
   wlmi_stats_estimate(COLS, ROWS, NNZ, &stats);
   CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
-  load_decision(&spec, &stats, WLM_GRADE_ESTIMATED);
+  load_decision(&spec, &stats, WLM_USE_ESTIMATED);
   close_gate();
   args.b = b;
   args.c = c;
@@ -148,7 +148,7 @@ static void load_forward(const wlm_matrix *matrix, int64_t n) {
   const wlm_problem problem = maximum_of(n);
   wlmi_spec spec;
   CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
-  load_decision(&spec, wlm_matrix_stats(matrix), WLM_GRADE_MEASURED);
+  load_decision(&spec, wlm_matrix_stats(matrix), WLM_USE_MEASURED);
 }
 
 /* Returns the blocks of the second kernel, each of which has 256 threads. */
@@ -225,7 +225,7 @@ static void prepared_choices_do_not_wait(void) {
   problem.policy.expected_calls = 100;
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
   CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
-  CHECK(wlmi_context_select(context, NULL, &stats, WLM_GRADE_MEASURED, &spec, &decision) == WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &decision) == WLM_OK);
   wlmi_entry_print(&decision, 0, chosen);
   CHECK(!strncmp(chosen, "row_sorted/", 11));
   close_gate();

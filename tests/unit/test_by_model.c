@@ -284,7 +284,7 @@ static void estimated_stats_use_the_size_only(void **state) {
   list = planted_candidates(32);
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   for (int i = 0; i < 2; i++) {
-    const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, planted_key, &spec, &emit_cuda, &variants, 0};
+    const wlmi_request request = {&size, WLM_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &variants};
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
     assert_int_equal(d[i].step, WLM_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
@@ -303,7 +303,7 @@ static void estimated_stats_use_the_size_only(void **state) {
   for (int64_t i = 0; i < list->count; i++)
     if (list->candidates[i].prepares) prepared[few.count++] = list->candidates[i];
   const wlmi_variant_set must_prepare = wlmi_variants_of_list(&few);
-  const wlmi_request request = {&size, WLM_GRADE_ESTIMATED, planted_key, &spec, &emit_cuda, &must_prepare, 0};
+  const wlmi_request request = {&size, WLM_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &must_prepare};
   assert_true(few.count > 0);
   assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_ERR_NOT_FOUND);
   spec.problem.policy.expected_calls = 1000;

@@ -141,7 +141,7 @@ static void problems_have_ids_of_their_own(void **state) {
 static void keys_depend_on_use(void **state) {
   (void)state;
   const wlmi_hash id = {1, 2};
-  enum { USES = WLM_CELL_SCATTER + 1 };
+  enum { USES = WLM_USE_SCATTER + 1 };
   wlmi_hash keys[2 * USES];
   wlm_stats s, near;
   wlmi_stats_estimate(1000, 1000, 9000, &s);
@@ -149,7 +149,7 @@ static void keys_depend_on_use(void **state) {
   s.fingerprint[0] = 3;
   near.fingerprint[0] = 4;
   for (int i = 0; i < 2 * USES; i++) {
-    const wlmi_cell_use use = (wlmi_cell_use)(i / 2);
+    const wlmi_use use = (wlmi_use)(i / 2);
     const int exact = i % 2;
     keys[i] = wlmi_decision_key(&id, &s, use, exact);
     const wlmi_hash other = wlmi_decision_key(&id, &near, use, exact);
@@ -169,14 +169,14 @@ static wlm_stats some_stats(void) {
 /* Makes problems that differ by a number. */
 static wlmi_hash key_of(uint64_t problem) {
   const wlm_stats stats = some_stats();
-  return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_CELL_MEASURED, 0);
+  return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_USE_MEASURED, 0);
 }
 
 static wlmi_decided *take(wlmi_decisions *d, uint64_t problem) {
   wlm_stats stats = some_stats();
   wlmi_decision_slot place;
   const wlmi_hash id = {.low = problem, .high = 5}, key = key_of(problem);
-  wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLM_CELL_MEASURED, &stats, &place);
+  wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLM_USE_MEASURED, &stats, &place);
   assert_false(place.exact);
   assert_true(same_hash(place.key, key));
   return found;
@@ -297,9 +297,9 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
     assert_false(wlmi_decisions_know_size(d, 100 + i, 1001, n));
     /* wlm_spmm assumes that a matrix of this size is the tuned one; a plan compares the fingerprint. */
     wlmi_stats_estimate(100 + i, 50, 1000, &s);
-    assert_null(wlmi_decisions_take(d, &id, n, WLM_CELL_MEASURED, &s, &place));
+    assert_null(wlmi_decisions_take(d, &id, n, WLM_USE_MEASURED, &s, &place));
     assert_true(!place.exact && !s.fingerprint[0]);
-    assert_null(wlmi_decisions_take(d, &id, n, WLM_CELL_ONE_CALL, &s, &place));
+    assert_null(wlmi_decisions_take(d, &id, n, WLM_USE_ONE_CALL, &s, &place));
     assert_true(place.exact && s.fingerprint[0] == (uint64_t)i + 1 && s.fingerprint[1] == 77);
   }
   assert_false(wlmi_decisions_know_size(d, 100, 1000, 0));

@@ -363,12 +363,12 @@ static void an_estimated_longest_row_is_not_trusted(void **state) {
       .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = &r};
   const wlmi_snapshot nothing = {0};
   wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
-  wlmi_request request = {&stats, WLM_GRADE_MEASURED, "p", &spec, &emit_cuda, &variants, 0};
+  wlmi_request request = {&stats, WLM_USE_MEASURED, "p", &spec, &emit_cuda, &variants};
   wlmi_decision decision;
   stats.longest = 60;
   assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
   assert_memory_equal(decision.variant, "row_vec/", 8);
-  request.grade = WLM_GRADE_ESTIMATED;
+  request.use = WLM_USE_ESTIMATED;
   assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
   assert_memory_equal(decision.variant, "merge_path/", 11);
 }
