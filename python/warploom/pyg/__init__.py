@@ -47,7 +47,7 @@ def _install() -> None:
         _products.install()
         _attention.install()
         _edge_lists.install()
-        _propagate.install(but=_attention.LAYERS)
+        _propagate.install(but=_attention.LAYERS, own=_products.wraps())
     except AttributeError as error:
         warnings.warn(
             f"warploom: pyg: PyG {torch_geometric.__version__} computes some layers itself "

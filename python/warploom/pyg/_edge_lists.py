@@ -8,6 +8,7 @@ message is left to PyG make them as PyG does.
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from torch_geometric.nn import (
     APPNP,
     ChebConv,
     FAConv,
+    GatedGraphConv,
     GCN2Conv,
     GCNConv,
     MessagePassing,
@@ -33,13 +35,14 @@ from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer, pays
 from warploom.pyg._memory import Memory, is_capturing, memory_of
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
-from warploom.pyg._sorted import without_graphs
+from warploom.pyg._sorted import running, without_graphs
 from warploom.pyg._switch import is_active, passing, replace
 from warploom.torch._internals import is_plain, recordable
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
 _layer = threading.local()
+_forwards = itertools.count(1)
 # Layers besides GCNConv that add features times weights which gcn_norm made.
 _SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
 # While a layer that adds messages is traced: edges with loops behind them, and of which edges.
@@ -74,15 +77,16 @@ def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any)
             return original(self, *args, **kwargs)
         finally:
             del _appended[start:]
-    if type(self) is not GCNConv and not _is_served(self, args, kwargs):
-        return original(self, *args, **kwargs)
-    _layer.is_active = True
-    _layer.masks = 0
-    _layer.sums = _sums(self)
+    outer, running.forward = running.forward, next(_forwards)
+    if type(self) is GCNConv or _is_served(self, args, kwargs):
+        _layer.is_active = True
+        _layer.masks = 0
+        _layer.sums = _sums(self)
     try:
         return original(self, *args, **kwargs)
     finally:
         _layer.is_active = False
+        running.forward = outer
 
 
 def _is_served(layer: Any, args: Any, kwargs: Any) -> bool:
@@ -295,7 +299,7 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
 def install() -> None:
     """Wrap these functions in the modules that use them, and the layers of these modules."""
     runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
-    classes: dict[type, None] = {ChebConv: None}
+    classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv))
     for name in (NORM, MASKED, *LOOPS):
         wrap = passing(runs.get(name, _looped))
         for module in modules_with(name):

@@ -1,16 +1,35 @@
-"""GCNConv, SAGEConv, GINConv and GraphConv of PyTorch Geometric on warploom.
+"""Layers of PyTorch Geometric whose message is a feature of the source, times a weight of the edge.
 
 Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric import EdgeIndex
-from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
+from torch_geometric.nn import (
+    APPNP,
+    ClusterGCNConv,
+    GatedGraphConv,
+    GCN2Conv,
+    GCNConv,
+    GINConv,
+    GraphConv,
+    LGConv,
+    MessagePassing,
+    MFConv,
+    MixHopConv,
+    PDNConv,
+    SAGEConv,
+    SGConv,
+    SimpleConv,
+    SSGConv,
+    TAGConv,
+)
 
 from warploom.pyg import _compiled, _norm, _partitioned
 from warploom.pyg._checks import (
@@ -21,7 +40,7 @@ from warploom.pyg._checks import (
     check_sum,
     reduction_of,
 )
-from warploom.pyg._names import PROPAGATES, note_methods, sizes_of
+from warploom.pyg._names import note_methods, sizes_of
 from warploom.pyg._propagate import left_to_pyg, propagate, serving
 from warploom.pyg._sorted import find_sorted, order_values
 from warploom.pyg._switch import replace
@@ -29,7 +48,13 @@ from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, is_plain
 from warploom.torch.distributed import PartitionedGraph
 
-LAYERS: tuple[type[MessagePassing], ...] = (GCNConv, SAGEConv, GINConv, GraphConv)
+# Served whatever their sizes are; the others where a walk takes less time than PyG.
+ALWAYS = (GCNConv, SAGEConv, GINConv, GraphConv)
+LAYERS: tuple[type[MessagePassing], ...] = (
+    *ALWAYS,
+    *(APPNP, ClusterGCNConv, GatedGraphConv, GCN2Conv, LGConv, MFConv, MixHopConv, PDNConv, SGConv),
+    *(SimpleConv, SSGConv, TAGConv),
+)
 
 
 def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
@@ -119,13 +144,14 @@ def _multiply(
 def _propagate(
     layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any
 ) -> Tensor:
-    reduce = reduction_of(layer)
-    if reduce is None:
+    """The propagate of one of LAYERS; traced where it is no product of two matrices."""
+    reduce, x = reduction_of(layer), kwargs["x"]
+    if reduce is None or (isinstance(x, Tensor) and x.dim() == 3):  # several signals
         left = None if torch.compiler.is_compiling() else left_to_pyg(layer, edge_index, **kwargs)
         if left is not None:
             raise Refused(left)
         return propagate(layer, edge_index, size, **kwargs)
-    x, weight = kwargs["x"], kwargs.get("edge_weight")
+    weight = kwargs.get("edge_weight")
     if type(edge_index) is PartitionedGraph:
         return _partitioned.propagate(layer, edge_index, reduce, x, weight)
     return _multiply(layer, edge_index, size, reduce, x, weight)
@@ -198,17 +224,19 @@ def _with_norm(
     return out if layer.bias is None else out + layer.bias
 
 
+def wraps() -> dict[type, Callable[..., Any]]:
+    """What wraps the propagate of each of these layers."""
+    return {
+        cls: serving(_propagate, cls, left=None if cls in ALWAYS else left_to_pyg)
+        for cls in LAYERS
+    }
+
+
 def install() -> None:
-    """Wrap the methods of these layers."""
+    """Wrap methods of these layers besides `propagate`."""
     _compiled.install()
-    with torch.device("meta"):  # PyG writes the `propagate` of a class when its first layer is made
-        for cls, argument in ((GCNConv, 1), (SAGEConv, 1), (GraphConv, 1)):
-            cls(argument, argument)
-        GINConv(torch.nn.Identity())
     for cls in LAYERS:
         note_methods(cls)
-        for name in PROPAGATES:
-            replace(cls, name, serving(_propagate, cls))
     # What these forwards refuse, `propagate` counts.
     replace(GINConv, "forward", serving(_with_root, GINConv, counts_refusals=False))
     replace(GCNConv, "forward", serving(_with_norm, GCNConv, counts_refusals=False))

@@ -3,9 +3,10 @@
 `serving` stands in the place of a method of PyG. It runs the method where acceleration is off, and
 where the call is refused. Otherwise the call is served:
 
-    eager      GCNConv, SAGEConv, GraphConv, GINConv and the layers of attention have code of their
-               own, which always takes less time than PyG's. Any other message is traced where the
-               edges times the columns of its features make that pay; their sizes alone decide.
+    eager      Layers whose message is a product (`_products`) and those of attention have code of
+               their own, which takes no more time of the host than PyG's. Any other message is
+               traced where the edges times the columns of its features make that pay; their sizes
+               alone decide.
     captured   In a step of `warploom.torch.capture` all that can be said is served: a replay takes
                no time of the host.
 
@@ -221,17 +222,25 @@ def _in_compiled_code(
 # ---- the classes whose propagate is wrapped ------------------------------------------------------
 
 
-def _wrap_class(cls: type, but: tuple[type, ...]) -> None:
+_Wraps = dict[type, Callable[..., Any]]
+
+
+def _wrap_class(cls: type, but: tuple[type, ...], own: _Wraps) -> None:
+    wrap = own.get(cls) or serving(propagate, but=but, left=left_to_pyg)
     for name in _names.PROPAGATES:
         found = vars(cls).get(name)
         if found is None or hasattr(found, "is_accelerated"):
             continue
         if _names.is_made_by_pyg(cls, found):
-            setattr(cls, name, serving(propagate, but=but, left=left_to_pyg)(found))
+            setattr(cls, name, wrap(found))
 
 
-def install(but: tuple[type, ...]) -> None:
-    """Wrap the propagate of all classes of layers but some, and of those that are made later."""
+def install(but: tuple[type, ...], own: _Wraps) -> None:
+    """Wrap the propagate of all classes of layers, and of those that are made later.
+
+    but: classes that are wrapped elsewhere. own: what wraps the propagate of a class with code of
+    its own.
+    """
 
     def wrapping(original: Callable[..., None]) -> Callable[..., None]:
         """What PyG calls when it makes a layer, where the class may get its propagate."""
@@ -239,12 +248,12 @@ def install(but: tuple[type, ...]) -> None:
         @functools.wraps(original)
         def made(self: MessagePassing, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            _wrap_class(type(self), but)
+            _wrap_class(type(self), but, own)
 
         return made
 
     classes = [MessagePassing]
     for cls in classes:
         classes += cls.__subclasses__()
-        _wrap_class(cls, but)
+        _wrap_class(cls, but, own)
     replace(MessagePassing, _names.MAKES_PROPAGATE, wrapping)

@@ -6,6 +6,7 @@ is kept; the graph of a mini-batch keeps nothing.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -23,6 +24,15 @@ from warploom.torch._plan import convert_edges, current_stream
 MEASURED_AT_ONCE = 2**20
 
 
+class _Running(threading.local):
+    """Which forward of a layer with several propagates runs in this thread: they are one use."""
+
+    forward: int | None = None
+
+
+running = _Running()
+
+
 class Sorted:
     """The graph of one edge_index for one flow and size."""
 
@@ -31,7 +41,7 @@ class Sorted:
     def __init__(self, graph: Graph, stream: int) -> None:
         self.graph = graph
         self.stream = stream
-        self.users: set[int] = set()  # the layers that used it
+        self.users: dict[int, int | None] = {}  # by id() of a layer: its last forward, if known
 
 
 def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
@@ -63,10 +73,12 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
     if is_checkpointed:
         is_used_again = found.graph.nnz >= MEASURED_AT_ONCE
     else:
-        is_used_again = is_used_again or id(layer) in found.users
+        forward, users = running.forward, found.users
+        is_other_use = forward is None or users.get(id(layer)) != forward
+        is_used_again = is_used_again or (id(layer) in users and is_other_use)
     if not capturing and is_used_again and not is_of_step:
         found.graph = _keep_graph(found.graph)
-    found.users.add(id(layer))
+    found.users[id(layer)] = running.forward
     return found
 
 

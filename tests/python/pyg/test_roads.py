@@ -16,7 +16,7 @@ from torch_geometric.nn import MessagePassing
 import warploom.pyg
 from layer_cases import CASES, NODES, draw, graph
 from test_messages import compare, own, step
-from warploom.pyg import _checks, _propagate, _sorted, _trace
+from warploom.pyg import _checks, _products, _propagate, _sorted, _trace
 
 LAYERS = int(os.environ.get("WARPLOOM_RANDOM_LAYERS", "24"))  # random ones
 FEW = 2**40  # edges times columns, of which no test has as many
@@ -124,6 +124,15 @@ def test_layers_with_code_of_their_own_are_always_served(name, monkeypatch):
     with warploom.pyg.accelerate():
         step(layer, inputs, graph(), torch.float32)
     assert reasons(layer) == ["warploom"]
+
+
+@pytest.mark.parametrize("cls", _products.LAYERS, ids=lambda cls: cls.__name__)
+def test_products_are_not_traced(cls, traces):
+    make, inputs = CASES[cls.__name__.removesuffix("Conv")]
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            step(make().double(), inputs, graph(), torch.float64)
+    assert not traces and list(warploom.pyg.report()[cls.__name__]) == ["warploom"]
 
 
 # ---- random layers -------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from torch_geometric.nn import (
     AGNNConv,
     ChebConv,
     ClusterGCNConv,
+    GatedGraphConv,
     GATConv,
     GATv2Conv,
     GCNConv,
@@ -193,9 +194,12 @@ def test_random_numbers_are_unchanged():
         assert torch.equal(torch.rand(3), expected)
 
 
-def test_sorts_once(sorts):
-    model = torch.nn.ModuleList([SAGEConv(8, 8), SAGEConv(8, 8)])
-    edge_index = edges(120)
+@pytest.mark.parametrize(
+    "make", [lambda: [SAGEConv(8, 8), SAGEConv(8, 8)], lambda: [GatedGraphConv(8, 3)]]
+)
+def test_sorts_once(make, sorts):
+    """A graph is kept from the second step on, also where a layer uses it three times in each."""
+    model, edge_index = torch.nn.ModuleList(make()), edges(120)
     with warploom.pyg.accelerate():
         for step in range(4):
             hidden = features(30)
