@@ -118,10 +118,19 @@ def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int =
     least = LEAST_WORK.get("cuda" if edge_index.is_cuda else "cpu", 0) * relations
     edges, dim = edge_index.shape[-1], layer.node_dim
     for given in features:
-        for part in given if type(given) in (tuple, list) else (given,):
-            if isinstance(part, Tensor) and part is not edge_index:
-                size = part.shape
-                lines = size[dim] if len(size) > 1 else size.numel()
-                if edges * size.numel() >= least * lines:
+        if isinstance(given, Tensor):
+            if given is not edge_index and _has_work(given, edges, dim, least):
+                return True
+        elif type(given) is tuple or type(given) is list:
+            for part in given:
+                if isinstance(part, Tensor) and _has_work(part, edges, dim, least):
                     return True
     return False
+
+
+def _has_work(features: Tensor, edges: int, dim: int, least: int) -> bool:
+    numbers = features.numel()
+    if edges * numbers < least:
+        return False
+    shape = features.shape
+    return edges * numbers >= least * (shape[dim] if len(shape) > 1 else numbers)

@@ -147,7 +147,7 @@ def _propagate(
     """The propagate of one of LAYERS; traced where it is no product of two matrices."""
     reduce, x = reduction_of(layer), kwargs["x"]
     if reduce is None or (isinstance(x, Tensor) and x.dim() == 3):  # several signals
-        left = None if torch.compiler.is_compiling() else left_to_pyg(layer, edge_index, **kwargs)
+        left = None if torch.compiler.is_compiling() else left_to_pyg(layer, (edge_index,), kwargs)
         if left is not None:
             raise Refused(left)
         return propagate(layer, edge_index, size, **kwargs)

@@ -46,7 +46,7 @@ def serving(
     only: type | None = None,
     *,
     but: tuple[type, ...] = (),
-    left: Callable[..., str | None] | None = None,
+    left: Callable[[Any, Any, dict[str, Any]], str | None] | None = None,
     counts_refusals: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What wraps a method of layers: `run`, which gets the method's arguments, or PyG's method
@@ -63,18 +63,16 @@ def serving(
         kind = type(self)
         if kind in but or (only is not None and kind is not only) or not is_active(self):
             return original(self, *args, **kwargs)
-        args, kwargs = without_graphs(args, kwargs)
-        if left is not None and not torch.compiler.is_compiling():
-            known = left(self, *args, **kwargs)
-            if known is not None:
-                count_call(kind.__name__, known)
-                return _by_pyg(original, self, args, kwargs)
-        try:
-            out = run(self, *args, **kwargs)
-        except _FAILURES as reason:
-            if counts_refusals:
-                count_call(kind.__name__, _text_of(reason))
-            out = None
+        out = None
+        reason = None if left is None or torch.compiler.is_compiling() else left(self, args, kwargs)
+        if reason is None:
+            args, kwargs = without_graphs(args, kwargs)
+            try:
+                out = run(self, *args, **kwargs)
+            except _FAILURES as failure:
+                reason = _text_of(failure) if counts_refusals else None
+        if reason is not None:
+            count_call(kind.__name__, reason)
         if out is None:
             return _by_pyg(original, self, args, kwargs)
         if not torch.compiler.is_compiling():
@@ -85,7 +83,7 @@ def serving(
 
 
 def _by_pyg(original: Callable[..., Any], self: Any, args: Any, kwargs: Any) -> Any:
-    for one in (*args, *kwargs.values()):
+    for one in (*args, kwargs.get("edge_index")):
         if isinstance(one, Tensor) and one.dtype is torch.int32:
             args = [_names.for_pyg(one) for one in args]
             kwargs = {name: _names.for_pyg(one) for name, one in kwargs.items()}
@@ -102,10 +100,9 @@ def _text_of(reason: Exception) -> str:
 # ---- 2. any message: sizes and known reasons decide ----------------------------------------------
 
 
-def left_to_pyg(
-    layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any
-) -> str | None:
+def left_to_pyg(layer: MessagePassing, args: Any, kwargs: dict[str, Any]) -> str | None:
     """Why PyG computes a propagate in eager code, as far as that needs no look at the call."""
+    edge_index = args[0] if args else kwargs.get("edge_index")
     if not pays(layer, edge_index, kwargs.values()):
         return _SMALL
     reasons = _reasons.get(layer)
@@ -136,7 +133,7 @@ _reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary(
 
 
 def _key_of(layer: MessagePassing, kwargs: dict[str, Any], beside: bool = False) -> Any:
-    is_none = tuple([value is None for value in kwargs.values()])
+    is_none = tuple([name for name, value in kwargs.items() if value is None and name != "size"])
     return layer.training, torch.is_grad_enabled(), is_none, beside
 
 
