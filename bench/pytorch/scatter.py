@@ -179,10 +179,16 @@ def _function(reduce: Reduce, src: Tensor, upstream: Tensor | None) -> Function:
 
 
 def _exact(case: Case, inputs: _Inputs, upstream: Tensor | None) -> list[Tensor]:
-    """The results in float64 by PyTorch's operators."""
+    """The results in float64 by PyTorch's operators.
+
+    These divide the gradient of an extreme among equal elements, and ours gives it to the first. So
+    each element is a little less than those before it, by less than what float32 can tell apart.
+    """
     upstream = None if upstream is None else upstream.double()
-    way = next(iter(_operators(case, inputs).values()))
-    made: list[Tensor] = _function(way, inputs.src.double(), upstream)()
+    way, src = next(iter(_operators(case, inputs).values())), inputs.src.double()
+    if REDUCTIONS.get(case.function.removeprefix("csr_")) == "amax":
+        src -= torch.arange(case.lines, device=src.device).double().unsqueeze(1) * 1e-15
+    made: list[Tensor] = _function(way, src, upstream)()
     return made
 
 
@@ -218,9 +224,11 @@ def _run_case(case: Case, settings: Settings) -> Line:
     times, refused = measure(functions, device, False, settings.samples)
     torch_times = {name: times[name] for name in times if not name.endswith("us")}
     best = min(torch_times, key=torch_times.__getitem__, default=None)
+    plain = "operators" if "operators" in torch_times else "scatter_reduce"
     names = ("us", "fresh_us", "walk_us", "walk_fresh_us", "torch_scatter_us")
     return {
         **{name: times.get(name) for name in names},
+        "scatter_reduce_us": times.get(plain),
         "torch_us": None if best is None else torch_times[best],
         "torch": best,
         "memory": peak_memory(functions["us"], device) if "us" in functions else None,
@@ -235,5 +243,5 @@ SUITE = Suite(
     {"sizes": ((300, 4),), "samples": 2},
     cases,
     lambda settings: lambda case: _run_case(case, settings),
-    ("us", "fresh_us", "walk_us", "walk_fresh_us", "torch_us", "torch_scatter_us", "max_rel_err"),
+    ("us", "fresh_us", "walk_us", "walk_fresh_us", "scatter_reduce_us", "torch_us", "max_rel_err"),
 )
