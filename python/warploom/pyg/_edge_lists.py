@@ -33,11 +33,11 @@ from torch_geometric.nn.conv import gat_conv, gcn_conv
 
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer, pays
-from warploom.pyg._memory import Memory, is_capturing, memory_of
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 from warploom.pyg._sorted import running, without_graphs
 from warploom.pyg._switch import is_active, passing, replace
 from warploom.torch._internals import is_plain, recordable
+from warploom.torch._memory import Memory, is_capturing, memory_of
 
 # Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
 # of a graph that it does not keep itself; masks: how many relations it has chosen edges of.

@@ -15,8 +15,8 @@ from torch_geometric.nn import GCNConv, MessagePassing
 
 from warploom import torch as products
 from warploom.pyg._checks import Refused, check_dense
-from warploom.pyg._memory import Made
 from warploom.torch import distributed
+from warploom.torch._memory import Made
 from warploom.torch.distributed import PartitionedGraph
 from warploom.torch.distributed._exchange import Fetch
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from warploom.pyg._checks import Refused
-from warploom.pyg._memory import is_capturing, memory_of
 from warploom.torch import Graph
 from warploom.torch._graph import find
 from warploom.torch._internals import saves_by_hooks
+from warploom.torch._memory import is_capturing, memory_of
 from warploom.torch._plan import convert_edges, current_stream
 
 # Edges from which on the graph is measured in the first step of a checkpointed layer.

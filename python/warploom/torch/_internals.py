@@ -26,6 +26,9 @@ without_overrides: Any = getattr(
     torch._C, "DisableTorchFunction", torch._C.DisableTorchFunctionSubclass
 )
 
+# Raise an error of the device where a tensor of one element is false; it does not wait.
+assert_on_device: Any = getattr(torch, "_assert_async", lambda holds: None)
+
 # Whether torch.use_deterministic_algorithms is on.
 is_deterministic: Any = getattr(
     torch._C, "_get_deterministic_algorithms", torch.are_deterministic_algorithms_enabled

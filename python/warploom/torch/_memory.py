@@ -1,4 +1,4 @@
-"""The one memory of what is made of a tensor of edges: sorted edges, norms, lists with self loops.
+"""The one memory of what is made of a tensor of indices: sorted edges, norms, added self loops.
 
 What was made belongs to a storage, to a layout within it and to a version. So `detach()` and whole
 views of an edge_index find what was made of their base. After a modification all is made again, and
@@ -16,7 +16,6 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from warploom.pyg._names import plain_edges
 from warploom.torch._capture import made_in_step
 from warploom.torch._internals import is_transformed
 from warploom.torch._state import Content, TensorState, used
@@ -112,7 +111,7 @@ def memory_of(edges: Tensor) -> Memory | None:
         key, owner = (id(edges),), edges
     else:
         if type(edges) is not Tensor:
-            plain = plain_edges(edges)
+            plain = getattr(edges, "_data", edges)  # of PyG's EdgeIndex
             version += 0 if plain is edges else plain._version
         owner = plain.untyped_storage()
         layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)

@@ -25,12 +25,13 @@ derivatives of any order.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from warploom.torch._plan import accumulator
-from warploom.torch._rows import Rows, by_index, by_operator, by_pointers, row_count, spread
+from warploom.torch._rows import Rows, by_index, by_pointers, row_count
 
 __all__ = [
     "gather_coo", "gather_csr", "scatter", "scatter_add", "scatter_log_softmax",
@@ -60,117 +61,91 @@ def _check(src: Tensor, name: str, index: Tensor) -> None:
         )
 
 
-def _need_fit(name: str, index: Tensor, shape: torch.Size, src: Tensor) -> None:
-    """Raise unless these extents of the index are those of src, or 1."""
-    if any(one not in (1, other) for one, other in zip(shape, src.shape)):
-        raise ValueError(
-            f"warploom: {name}: the shape {tuple(index.shape)} does not fit src with the shape "
-            f"{tuple(src.shape)}"
-        )
-
-
-def _align(
-    src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None
-) -> tuple[Tensor, Tensor, int, int]:
-    """src, its index as `spread` gives it, the dimension and the rows. dim: None = the last one of
-    the index, which ascends along it."""
-    _check(src, "index", index)
-    at = index.dim() - 1 if dim is None else dim + src.dim() if dim < 0 else dim
-    if not 0 <= at < src.dim():
-        raise IndexError(f"warploom: dim: {dim} is none of the {src.dim()} dimensions of src")
-    narrow = spread(index, src.shape, at)
-    _need_fit("index", index, narrow.shape, src)
-    if out is not None:
-        dim_size = out.size(at)
-    elif dim_size is None and dim is None:
-        dim_size = int(index[..., -1].max()) + 1 if index.numel() else 0
-    elif dim_size is None:
-        dim_size = row_count(narrow)
-    return src, narrow, at, dim_size
+def _need_fit(name: str, index: Tensor, src: Tensor, first: int, end: int) -> None:
+    """Raise unless the extents of the index to this one are those of src from `first` on, or 1."""
+    for one, other in zip(index.shape[:end], src.shape[first:]):
+        if one not in (1, other):
+            raise ValueError(
+                f"warploom: {name}: the shape {tuple(index.shape)} does not fit src with the shape "
+                f"{tuple(src.shape)}"
+            )
 
 
 def _rows(
     src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
     kind: str,
 ) -> Rows:  # fmt: skip
-    return by_index(*_align(src, index, dim, out, dim_size), kind, is_sorted=dim is None)
+    """The rows of src. dim: None = the last one of the index, which ascends along it. kind: of
+    LEAST (_rows)."""
+    _check(src, "index", index)
+    at = index.dim() - 1 if dim is None else dim + src.dim() if dim < 0 else dim
+    if not 0 <= at < src.dim():
+        raise IndexError(f"warploom: dim: {dim} is none of the {src.dim()} dimensions of src")
+    _need_fit("index", index, src, at if index.dim() == 1 else 0, index.dim())
+    if out is not None:
+        dim_size = out.size(at)
+    rows = row_count(index) if dim_size is None else dim_size
+    return by_index(src, index, at, rows, kind, is_sorted=dim is None)
 
 
 def _segments(src: Tensor, indptr: Tensor, extent: int | None = None) -> Rows:
     """The rows of src, or of a tensor with this extent in the place of rows."""
     _check(src, "indptr", indptr)
-    _need_fit("indptr", indptr, indptr.shape[:-1], src)
-    found = src.shape[indptr.dim() - 1]
-    return by_pointers(src, indptr, found if extent is None else extent)
+    _need_fit("indptr", indptr, src, 0, -1)
+    return by_pointers(src, indptr, src.shape[indptr.dim() - 1] if extent is None else extent)
 
 
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _kind(src: Tensor, reduce: str, out: Tensor | None = None) -> str:
+def _reduce(
+    src: Tensor, rows: Rows, out: Tensor | None, reduce: str, want_places: bool
+) -> tuple[Tensor, Tensor | None]:
+    """A reduction, and of a maximum or minimum the places that are wanted."""
+    x, places = rows.front(src), None
+    if reduce in ("min", "max"):
+        found, places = rows.extreme(x, reduce, want_places or out is not None)
+    elif reduce == "mul":
+        found = rows.product(x)
+    else:
+        found = rows.mean(x) if reduce == "mean" and out is None else rows.sum(x)
+    found = rows.back(found).to(src.dtype)
+    places = None if places is None else rows.back(places)
+    if out is None:
+        return found, places
+    if places is not None:
+        wins = (found > out if reduce == "max" else found < out) | (found != found)
+        wins &= places != rows.count
+        out.copy_(torch.where(wins, found, out))
+        return out, torch.where(wins, places, rows.count)
+    if reduce == "mul":
+        return out.mul_(found), None
+    out.add_(found)
+    return out.copy_(rows.back(rows.divide(rows.lead(out)))) if reduce == "mean" else out, None
+
+
+def _kind(src: Tensor, out: Tensor | None, reduce: str, want_places: bool) -> str:
     """The kind of LEAST (_rows) of a reduction. Raises ValueError for an unknown one."""
     if reduce in ("sum", "add", "mean"):
-        return "sum"
+        return "fast"
     if reduce not in ("min", "max", "mul"):
         raise ValueError(
             f"warploom: reduce: '{reduce}' is unknown, use one of sum, add, mul, mean, min, max"
         )
-    needs_lines = out is not None or (src.requires_grad and torch.is_grad_enabled())
-    return "several" if reduce != "mul" and needs_lines else "slow"
+    needs_places = want_places or out is not None or (src.requires_grad and torch.is_grad_enabled())
+    return "slow" if needs_places or reduce == "mul" else "medium"
 
 
-def _reduce(src: Tensor, rows: Rows, out: Tensor | None, reduce: str) -> Tensor:
-    """A reduction without the elements that have its extremes."""
-    x = rows.front(src)
-    if reduce in ("min", "max"):
-        return _extreme(src, rows, out, reduce, out is not None)[0]
-    if reduce == "mul":
-        found = rows.back(rows.product(x)).to(src.dtype)
-        return found if out is None else out.mul_(found)
-    is_mean = reduce == "mean"
-    found = rows.back(rows.sum(x, "mean" if is_mean and out is None else "sum")).to(src.dtype)
-    if out is None:
-        return found
-    out.add_(found)
-    return out.copy_(rows.back(rows.divide(rows.lead(out)))) if is_mean else out
-
-
-def _extreme(
-    src: Tensor, rows: Rows, out: Tensor | None, name: str, want_lines: bool = True
-) -> tuple[Tensor, Tensor | None]:
-    """A maximum or minimum, and the elements that have it."""
-    best, lines = rows.extreme(rows.front(src), name, want_lines)
-    best = rows.back(best).to(src.dtype)
-    if lines is None:
-        return best, None
-    places = rows.places(lines)
-    if out is None:
-        return best, places
-    wins = (best > out if name == "max" else best < out) | (best != best)
-    wins &= places != rows.count
-    out.copy_(torch.where(wins, best, out))
-    return out, torch.where(wins, places, rows.count)
-
-
-def _pair(src: Tensor, rows: Rows, out: Tensor | None, name: str) -> _Pair:
-    best, places = _extreme(src, rows, out, name)
-    assert places is not None
-    return best, places
+def _scatter(
+    src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
+    reduce: str, want_places: bool = True,
+) -> Any:  # fmt: skip
+    kind = _kind(src, out, reduce, want_places) if isinstance(src, Tensor) else ""
+    return _reduce(src, _rows(src, index, dim, out, dim_size, kind), out, reduce, want_places)
 
 
 def _put(found: Tensor, out: Tensor | None) -> Tensor:
     return found if out is None else out.copy_(found)
-
-
-def _by_index(
-    src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
-    reduce: str,
-) -> Tensor:  # fmt: skip
-    aligned, kind = _align(src, index, dim, out, dim_size), _kind(src, reduce, out)
-    found = None if kind == "several" or out is not None else by_operator(*aligned, reduce)
-    if found is not None:
-        return found
-    return _reduce(src, by_index(*aligned, kind, is_sorted=dim is None), out, reduce)
 
 
 # ---- by an index ---------------------------------------------------------------------------------
@@ -181,14 +156,14 @@ def scatter(
     dim_size: int | None = None, reduce: str = "sum",
 ) -> Tensor:  # fmt: skip
     """Reduce the elements of each row along dim."""
-    return _by_index(src, index, dim, out, dim_size, reduce)
+    return _scatter(src, index, dim, out, dim_size, reduce, False)[0]  # type: ignore[no-any-return]
 
 
 def _scatter_pair(
     src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None,
     dim_size: int | None = None, *, reduce: str,
 ) -> _Pair:  # fmt: skip
-    return _pair(src, _rows(src, index, dim, out, dim_size, "several"), out, reduce)
+    return _scatter(src, index, dim, out, dim_size, reduce)  # type: ignore[no-any-return]
 
 
 scatter_sum = scatter_add = partial(scatter, reduce="sum")
@@ -206,14 +181,14 @@ def segment_coo(
     reduce: str = "sum",
 ) -> Tensor:  # fmt: skip
     """`scatter` along the last dimension of index, which ascends."""
-    return _by_index(src, index, None, out, dim_size, reduce)
+    return _scatter(src, index, None, out, dim_size, reduce, False)[0]  # type: ignore[no-any-return]
 
 
 def _coo_pair(
     src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None, *,
     reduce: str,
 ) -> _Pair:  # fmt: skip
-    return _pair(src, _rows(src, index, None, out, dim_size, "several"), out, reduce)
+    return _scatter(src, index, None, out, dim_size, reduce)  # type: ignore[no-any-return]
 
 
 segment_sum_coo = segment_add_coo = partial(segment_coo, reduce="sum")
@@ -227,24 +202,30 @@ def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
     _check(src, "index", index)
     dim = index.dim() - 1
     like = src.new_empty(()).expand(*src.shape[:dim], index.shape[dim], *src.shape[dim + 1 :])
-    rows = _rows(like, index, None, None, src.shape[dim], "sum")
+    rows = _rows(like, index, None, None, src.shape[dim], "fast")
     return _put(rows.restore(rows.gather(rows.lead(src))), out)
 
 
 # ---- by pointers ---------------------------------------------------------------------------------
 
 
+def _segment(
+    src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str, want_places: bool = True
+) -> Any:
+    _kind(indptr, None, reduce, want_places)
+    found, places = _reduce(src, _segments(src, indptr), None, reduce, want_places)
+    return _put(found, out), places
+
+
 def segment_csr(
     src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum"
 ) -> Tensor:
     """Reduce the elements from one pointer to the next."""
-    _kind(src, reduce)
-    return _put(_reduce(src, _segments(src, indptr), None, reduce), out)
+    return _segment(src, indptr, out, reduce, False)[0]  # type: ignore[no-any-return]
 
 
 def _csr_pair(src: Tensor, indptr: Tensor, out: Tensor | None = None, *, reduce: str) -> _Pair:
-    best, places = _pair(src, _segments(src, indptr), None, reduce)
-    return _put(best, out), places
+    return _segment(src, indptr, out, reduce)  # type: ignore[no-any-return]
 
 
 segment_sum_csr = segment_add_csr = partial(segment_csr, reduce="sum")
@@ -278,7 +259,7 @@ def _lines(
     """The rows of src, and its lines in the type in which sums of its type are accumulated."""
     if not src.is_floating_point():
         raise ValueError(f"warploom: {name}: src is {src.dtype}; a floating-point type is needed")
-    rows = _rows(src, index, dim, out, dim_size, "several")
+    rows = _rows(src, index, dim, out, dim_size, "medium")
     return rows, rows.front(src.to(accumulator(src.dtype)))
 
 
@@ -330,8 +311,8 @@ def scatter_std(
     unbiased: whether the sum of squares is divided by one less than the number of elements.
     """
     rows, x = _lines("scatter_std", src, index, dim, out, dim_size)
-    x = x - rows.gather(rows.sum(x, "mean"))
-    counts = rows.counts(x.dtype)
+    x = x - rows.gather(rows.mean(x))
+    counts = rows.counts()
     variance = rows.sum(x * x) / ((counts - 1).clamp(1) if unbiased else counts)
     is_flat = variance == 0
     found = variance.masked_fill(is_flat, 1).sqrt().masked_fill(is_flat, 0)

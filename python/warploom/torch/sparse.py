@@ -5,7 +5,6 @@ Both are differentiable in the values and in the dense matrix.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 from warploom.torch import _eager
 from warploom.torch._graph import Graph, need, need_tensor
 from warploom.torch._plan import DENSE_TYPES, convert_edges
-from warploom.torch._rows import look_up
+from warploom.torch._rows import find
 from warploom.torch.scatter import scatter_sum
 
 
@@ -39,9 +38,10 @@ def spmm(index: Tensor, value: Tensor, m: int, n: int, matrix: Tensor) -> Tensor
     ):
         terms = matrix.index_select(-2, index[1]) * value.unsqueeze(-1)
         return scatter_sum(terms, index[0], -2, dim_size=m)
-    known = look_up(index)
-    known.uses += 1
-    graph = known.graph(("spmm", m, n), partial(_graph, index, m, n))
+    kept = find(index, ("spmm", m, n))
+    if not kept.made:
+        kept.made[False] = _graph(index, m, n)
+    graph = kept.graph()
     b = matrix.movedim(-2, 0)
     assert graph.perm is not None
     product = _eager.spmm(graph, b.reshape(n, -1), value.index_select(0, graph.perm))

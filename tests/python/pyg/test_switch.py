@@ -28,8 +28,9 @@ from torch_geometric.nn.conv import cheb_conv, gcn_conv
 
 import warploom.pyg
 from small_graphs import edges, features
-from warploom.pyg import _edge_lists, _memory, _norm, _sorted
-from warploom.pyg._memory import memory_of
+from warploom.pyg import _edge_lists, _norm, _sorted
+from warploom.torch import _memory
+from warploom.torch._memory import memory_of
 
 
 @pytest.fixture(autouse=True)

@@ -222,7 +222,7 @@ def test_values_of_edges_without_an_argument(kind, cuda):
     weighted = wt.Graph(graph.rowptr, graph.colind, weights, cols=NODES)
     norms = []
     if kind == "norm":
-        make = pytest.importorskip("warploom.pyg._memory").Made
+        make = pytest.importorskip("warploom.torch._memory").Made
 
     def step(x):
         if kind == "ordered":
