@@ -22,8 +22,9 @@ import torch_geometric
 from torch_geometric.nn import MessagePassing
 
 from warploom.pyg import _attention, _edge_lists, _names, _products, _propagate, _switch
+from warploom.pyg._padded import padded
 
-__all__ = ["accelerate", "convert", "disable", "enable", "report"]
+__all__ = ["accelerate", "convert", "disable", "enable", "padded", "report"]
 
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 

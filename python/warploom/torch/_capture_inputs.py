@@ -20,8 +20,8 @@ from warploom.torch._whole import EAGER, WHOLE, Whole, is_data
 
 Part = tuple[str, Any]  # what it is of, and what must be equal
 
-# Attributes of a batch of PyG that are not in its stores: how many graphs it has, and what tells
-# them apart again, which no capture has.
+# Attributes of a batch of PyG that its first store hides: how many graphs it has, and what parts
+# them again, which no capture has.
 _GRAPHS = "_num_graphs"
 _OF_ONE_BATCH = ("_slice_dict", "_inc_dict")
 
@@ -121,7 +121,7 @@ class Inputs:
 
     def _see_data(self, name: str, data: Any) -> None:
         self.is_eager = self.is_eager or data.__dict__.get(EAGER, False)
-        self.parts.append((name, (type(data), data.__dict__.get(_GRAPHS))))
+        self.parts.append((name, (type(data), data.stores[0].__dict__.get(_GRAPHS))))
         whole = self._whole_of(data)
         if whole is not None:
             self.is_whole = True
@@ -161,7 +161,7 @@ class Inputs:
     ) -> Any:
         made, whole = copy.copy(data), self._whole_of(data)
         for name in _OF_ONE_BATCH:
-            made.__dict__.pop(name, None)
+            made.stores[0].__dict__.pop(name, None)
         moved = None if whole is None else whole.at(next(others))
         if moved is not None:
             made.__dict__[WHOLE] = moved

@@ -19,6 +19,15 @@ def tensors_of(values):
     return [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
 
 
+def written_by(function, args, kwargs):
+    """The arguments that an operator writes to."""
+    written = []
+    for at, argument in enumerate(function._schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            written.append(args[at] if at < len(args) else kwargs.get(argument.name))
+    return tensors_of(written)
+
+
 class _Warn(TorchDispatchMode):
     """Warns of waits for the device as the mode "warn" of CUDA does."""
 
@@ -41,8 +50,7 @@ class _Record(TorchDispatchMode):
         kwargs = kwargs or {}
         if function is WAITS:
             raise RuntimeError("CUDA error: operation not permitted when stream is capturing\nMore")
-        if function._schema.is_mutable:
-            self.old += [(t, t.clone()) for t in tensors_of((args, kwargs))]
+        self.old += [(t, t.clone()) for t in written_by(function, args, kwargs)]
         out = function(*args, **kwargs)
         self.calls.append((function, args, kwargs, out))
         return out

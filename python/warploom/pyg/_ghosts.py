@@ -1,0 +1,355 @@
+"""Norms, pooling and attention of PyG over padded batches: they leave ghosts out and do not wait.
+
+Ghosts are the nodes, edges and graphs that `_padded` adds. A layer that passes messages needs to
+know nothing of them, since they are not connected to what is real. What computes over all nodes
+does. It knows the batch of the step that runs, and what is real by the number of lines.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+import torch_geometric.nn.conv.gps_conv as gps_module
+import torch_geometric.nn.pool.glob as pool_module
+from torch import Tensor
+from torch.nn.modules.batchnorm import SyncBatchNorm, _BatchNorm
+from torch.overrides import TorchFunctionMode
+from torch_geometric.nn import (
+    GPSConv,
+    GraphNorm,
+    GraphSizeNorm,
+    HeteroBatchNorm,
+    InstanceNorm,
+    LayerNorm,
+    MeanSubtractionNorm,
+    PairNorm,
+)
+from torch_geometric.nn.aggr import Aggregation
+
+from warploom.pyg._switch import passing, replace
+from warploom.torch import _capture
+from warploom.torch._whole import is_data
+
+# ---- the batch of a step -------------------------------------------------------------------------
+
+# Of a padded batch, in its __dict__.
+PADDING = "_warploom_padding"
+
+
+class Padding:
+    """How a batch was padded. counts: lines of its nodes, edges and graphs. largest: nodes that a
+    graph has at most, ghosts included."""
+
+    __slots__ = ("__weakref__", "counts", "graphs", "largest")
+
+    def __init__(self, counts: tuple[int, ...], graphs: int, largest: int) -> None:
+        self.counts, self.graphs, self.largest = counts, graphs, largest
+        _alive.add(self)
+
+
+class Ghosts:
+    """What a step knows of its padded batches.
+
+    real: which lines are real, by their number; None where two kinds have as many.
+    nodes: how many there are of each type, ghosts included.
+    batches: the tensors that give the graph of each node, with the number of graphs and the nodes
+        that a graph has at most.
+    """
+
+    def __init__(self) -> None:
+        self.real: dict[int, Tensor | None] = {}
+        self.nodes: list[int] = []
+        self.batches: list[tuple[Tensor, int, int]] = []
+
+    def add(self, data: Any, padding: Padding) -> None:
+        """Note a padded batch."""
+        for store in data.stores:
+            for name in MASKS:
+                mask = store.get(name)
+                if isinstance(mask, Tensor):
+                    count = mask.size(0)
+                    self.real[count] = None if count in self.real else mask
+                    if name == MASKS[0]:
+                        self.nodes.append(count)
+            if isinstance(batch := store.get("batch"), Tensor):
+                self.batches.append((batch, padding.graphs, padding.largest))
+
+    def graphs_of(self, batch: Any) -> tuple[int, int] | None:
+        """How many graphs there are, and nodes in one, if this is a batch vector of the step."""
+        return next((sizes for known, *sizes in self.batches if known is batch), None)  # type: ignore[return-value]
+
+
+MASKS = ("node_mask", "edge_mask", "graph_mask")
+_alive: weakref.WeakSet[Padding] = weakref.WeakSet()
+_now = threading.local()
+
+
+def now() -> Ghosts | None:
+    """What the step that runs in this thread knows of ghosts."""
+    return getattr(_now, "ghosts", None)
+
+
+def _surround(arguments: Any) -> AbstractContextManager[Any]:
+    """The context of a step with these arguments; a batch without ghosts has one, too."""
+    ghosts = None
+    for data in _data_in(arguments):
+        ghosts = ghosts or Ghosts()
+        if (padding := data.__dict__.get(PADDING)) is not None:
+            ghosts.add(data, padding)
+    return nullcontext() if ghosts is None else _in_step(ghosts)
+
+
+def _data_in(value: Any) -> Iterator[Any]:
+    if is_data(value):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _data_in(item)
+    elif isinstance(value, dict):
+        yield from _data_in(list(value.values()))
+
+
+@contextmanager
+def _in_step(ghosts: Ghosts) -> Iterator[None]:
+    before = now()
+    _now.ghosts = ghosts
+    try:
+        yield
+    finally:
+        _now.ghosts = before
+
+
+def without_loops(edge_index: Tensor) -> Tensor | None:
+    """The edges with loops of the last ghost in the place of all self loops, which takes no wait as
+    removing them does; None outside of a step that is captured with a padded batch."""
+    ghosts = now()
+    if ghosts is None or len(ghosts.nodes) != 1 or _capture.made_in_step() is None:
+        return None
+    return torch.where(edge_index[0] == edge_index[1], ghosts.nodes[0] - 1, edge_index)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _knows_ghosts() -> bool:
+    return now() is not None
+
+
+def _real_lines(what: Any, x: Tensor) -> Tensor | None:
+    """Which lines of x are real; None where all are. Raises where that is not known."""
+    name = type(what).__name__
+    if torch.compiler.is_compiling():
+        if _knows_ghosts():
+            raise ValueError(
+                f"warploom: {name}: compiled code does not leave out the ghosts of a padded batch; "
+                "do not compile the model, or use a norm of each graph"
+            )
+        return None
+    count, ghosts = x.size(0), now()
+    if ghosts is None:
+        if any(count in padding.counts for padding in _alive):
+            raise ValueError(
+                f"warploom: {name}: its {count} lines may be those of a padded batch, and it does "
+                "not know which are ghosts; pass the batch as an argument to a step of "
+                "warploom.torch.capture"
+            )
+        return None
+    if count not in ghosts.real:
+        return None
+    real = ghosts.real[count]
+    if real is None:
+        raise ValueError(
+            f"warploom: {name}: two kinds of lines of the padded batches are {count}, so that it "
+            "does not know which are ghosts; give `padded` other sizes"
+        )
+    return real
+
+
+# ---- norms ---------------------------------------------------------------------------------------
+
+
+def _masked_mean(x: Tensor, real: Tensor, count: Tensor) -> Tensor:
+    return torch.where(real, x, 0).sum(0) / count
+
+
+def _batch_norm(original: Callable[..., Any], self: Any, x: Tensor) -> Any:
+    """BatchNorm with the statistics of real lines."""
+    uses_lines = self.training or self.running_mean is None
+    real = _real_lines(self, x) if uses_lines else None
+    if real is None:
+        return original(self, x)
+    if x.dim() != 2 or isinstance(self, SyncBatchNorm):
+        raise ValueError(
+            f"warploom: {type(self).__name__}: it does not leave out the ghosts of a padded batch; "
+            "use BatchNorm1d of features with a line for each node"
+        )
+    real, wide = real.unsqueeze(1), x.float() if x.dtype.itemsize < 4 else x
+    count = real.sum().to(wide.dtype)
+    mean = _masked_mean(wide, real, count)
+    centred = wide - mean
+    variance = _masked_mean(centred.square(), real, count)
+    if self.training and self.track_running_stats:
+        _keep_statistics(self, mean.detach(), variance.detach() * (count / (count - 1).clamp(1)))
+    out = centred * (variance + self.eps).rsqrt()
+    if self.weight is not None:
+        out = out * self.weight + self.bias
+    return out.to(x.dtype)
+
+
+@torch.no_grad()
+def _keep_statistics(norm: Any, mean: Tensor, variance: Tensor) -> None:
+    norm.num_batches_tracked.add_(1)
+    for kept, new in ((norm.running_mean, mean), (norm.running_var, variance)):
+        share: Any = norm.momentum
+        if share is None:
+            share = 1 / norm.num_batches_tracked.to(kept.dtype)
+        kept.add_(share * (new.to(kept.dtype) - kept))
+
+
+def _norm(
+    original: Callable[..., Any], self: Any, x: Tensor, batch: Any = None, batch_size: Any = None
+) -> Any:
+    """A norm over the nodes of each graph, or of the whole batch."""
+    ghosts = now()
+    if batch is not None:
+        sizes = None if ghosts is None else ghosts.graphs_of(batch)
+        if sizes is None:
+            return original(self, x, batch, batch_size)
+        if self.training and getattr(self, "running_mean", None) is not None:
+            _refuse_statistics(self)
+        return original(self, x, batch, sizes[0])
+    if isinstance(self, LayerNorm) and self.mode == "node":
+        return original(self, x)
+    real = _real_lines(self, x)
+    if real is None:
+        return original(self, x)
+    if getattr(self, "running_mean", None) is not None:
+        _refuse_statistics(self)
+    if isinstance(self, LayerNorm):  # whose formula for several graphs is another one
+        return _graph_norm(self, x, real.unsqueeze(1))
+    return original(self, x, (~real).long(), 2)  # ghosts are a graph of their own
+
+
+def _refuse_statistics(norm: Any) -> None:
+    raise ValueError(
+        f"warploom: {type(norm).__name__}: its running statistics would count the ghosts of a "
+        "padded batch; use track_running_stats=False"
+    )
+
+
+def _graph_norm(norm: LayerNorm, x: Tensor, real: Tensor) -> Tensor:
+    """PyG's LayerNorm over all features of all real nodes."""
+    count = real.sum() * x.size(1)
+    x = x - torch.where(real, x, 0).sum() / count
+    variance = torch.where(real, x, 0).square().sum() / count
+    out = x / (variance.sqrt() + norm.eps)
+    return out if norm.weight is None else out * norm.weight + norm.bias  # type: ignore[no-any-return]
+
+
+def _refused_norm(original: Callable[..., Any], self: Any, x: Tensor, *rest: Any) -> Any:
+    if self.training and _real_lines(self, x) is not None:
+        raise ValueError(
+            f"warploom: {type(self).__name__}: it does not leave out the ghosts of a padded batch; "
+            "use a norm of each graph, or BatchNorm"
+        )
+    return original(self, x, *rest)
+
+
+# ---- reductions to graphs ------------------------------------------------------------------------
+
+
+def _scatter(
+    original: Callable[..., Any], x: Tensor, index: Any, dim: int = 0, dim_size: Any = None,
+    reduce: str = "sum",
+) -> Any:  # fmt: skip
+    """What global_*_pool calls, with the number of graphs."""
+    if dim_size is None and not torch.compiler.is_compiling():
+        dim_size = _graph_count(index)
+    return original(x, index, dim=dim, dim_size=dim_size, reduce=reduce)
+
+
+def _aggregate(
+    original: Callable[..., Any], self: Any, x: Tensor, index: Any = None, ptr: Any = None,
+    dim_size: Any = None, *args: Any, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """An aggregation as the readout of a model, with the number of graphs."""
+    if dim_size is None and not torch.compiler.is_compiling():
+        dim_size = _graph_count(index)
+    return original(self, x, index, ptr, dim_size, *args, **kwargs)
+
+
+def _graph_count(index: Any) -> int | None:
+    ghosts = now()
+    sizes = None if ghosts is None else ghosts.graphs_of(index)
+    return None if sizes is None else sizes[0]
+
+
+# ---- attention within graphs ---------------------------------------------------------------------
+
+
+class _Gathers(TorchFunctionMode):
+    """Reads a dense batch at the places of nodes where it is indexed by the mask of that batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mask: Tensor | None = None
+        self.places: Any = None
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if function is Tensor.__getitem__ and self.mask is not None and args[1] is self.mask:
+            return args[0].flatten(0, 1).index_select(0, self.places)
+        return function(*args, **(kwargs or {}))
+
+
+def _gps(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    """GPSConv, which would wait where it goes from dense batches back to nodes."""
+    if torch.compiler.is_compiling() or now() is None:
+        return original(self, *args, **kwargs)
+    before = getattr(_now, "gathers", None)
+    _now.gathers = _Gathers()
+    try:
+        with _now.gathers:
+            return original(self, *args, **kwargs)
+    finally:
+        _now.gathers = before
+
+
+def _dense(original: Callable[..., Any], x: Tensor, batch: Any = None, **kwargs: Any) -> Any:
+    """to_dense_batch with the sizes of the padded batch."""
+    ghosts = None if torch.compiler.is_compiling() else now()
+    sizes = None if ghosts is None else ghosts.graphs_of(batch)
+    if sizes is None:
+        return original(x, batch, **kwargs)
+    graphs, largest = sizes
+    out, mask = original(x, batch, max_num_nodes=largest, batch_size=graphs, **kwargs)
+    counts = batch.new_zeros(graphs).index_add_(0, batch, torch.ones_like(batch))
+    first = counts.cumsum(0) - counts
+    places = torch.arange(batch.size(0), device=batch.device) - first[batch] + batch * largest
+    _now.gathers.mask, _now.gathers.places = mask, places
+    return out, mask
+
+
+_installed = False
+
+
+def install() -> None:
+    """Wrap these norms and reductions, which pass calls on where no batch is padded."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    replace(_BatchNorm, "forward", passing(_batch_norm))
+    replace(SyncBatchNorm, "forward", passing(_batch_norm))
+    for norm in (GraphNorm, GraphSizeNorm, InstanceNorm, LayerNorm, MeanSubtractionNorm, PairNorm):
+        replace(norm, "forward", passing(_norm))
+    replace(HeteroBatchNorm, "forward", passing(_refused_norm))
+    replace(pool_module, "scatter", passing(_scatter))
+    replace(Aggregation, "__call__", passing(_aggregate))
+    replace(gps_module, "to_dense_batch", passing(_dense))
+    replace(GPSConv, "forward", passing(_gps))
+    _capture.surroundings.append(_surround)

@@ -1,0 +1,479 @@
+"""padded: batches of a loader, filled up with ghosts to a few sizes.
+
+Batches of one size share a CUDA graph. Ghost nodes are copies of real ones, in graphs of their own
+behind the last one, and ghost edges join ghosts only. So real nodes get what they get without
+ghosts, and distances and norms of ghosts are numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from warploom import _arguments
+from warploom.pyg import _ghosts
+from warploom.pyg._ghosts import PADDING, Padding
+from warploom.torch._whole import EAGER, WHOLE, Layout, Whole, is_data
+
+_MOST_SIZES = 8
+_LEARNT_FROM = 16  # batches
+_RATIO = 1.3  # of a size to the next smaller one
+_SPREADS = 4  # standard deviations that a size lies above the mean
+_ROOM = 1.03  # and at least so much above the largest batch
+_CROWD = 8  # times as many edges as a node has in the mean may a ghost have
+_IGNORED = -100  # by PyTorch's losses of classes
+
+
+class Size(NamedTuple):
+    """Nodes of each type, edges of each type, graphs (0 without a batch vector), and the nodes of
+    the largest graph."""
+
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+    graphs: int
+    largest: int
+
+
+def padded(
+    loader: Iterable[Any],
+    sizes: Sequence[Sequence[int]] | None = None,
+    *,
+    labels: Sequence[str] = ("y",),
+    device: torch.device | str | None = None,
+) -> Padded:
+    """The batches of a loader, made alike, so that `warploom.torch.capture` replays their steps.
+
+        train = warploom.torch.capture(step)
+        loader = warploom.pyg.padded(DataLoader(dataset, batch_size=128, shuffle=True))
+        for epoch in range(100):
+            for batch in loader:
+                loss = train(batch)
+
+    loader: a DataLoader, NeighborLoader or LinkNeighborLoader of PyG, or another iterable of Data,
+        Batch or HeteroData, in host memory or on the device.
+    sizes: at most 8 times (nodes, edges) or (nodes, edges, graphs), for graphs of one type; None =
+        learned from the first 16 batches.
+    labels: attributes that are -100 (of integers) or NaN for ghosts. Losses of classes leave out
+        -100. A loss of numbers that forgets the mask becomes NaN.
+    device: where batches go, by one copy; None = the GPU if there is one.
+
+    A batch gets ghosts: copies of real nodes in graphs of their own behind the last one, and edges
+    between these. `batch.node_mask`, `edge_mask` and `graph_mask` say what is real, and
+    `batch.num_graphs` counts the graphs of ghosts, too. Masks and other attributes of bool are
+    False for ghosts. Attributes that are neither tensors nor numbers are left out.
+
+    In a step of `capture` the norms of PyG, BatchNorm1d, global pooling and GPSConv leave ghosts
+    out. A sum or mean over nodes or graphs that you write needs the mask, without an index that
+    waits: `torch.where(batch.graph_mask, out - batch.y, 0).square().sum() / batch.graph_mask.sum()`
+    """
+    return Padded(loader, sizes, labels, device)
+
+
+class Padded:
+    """An iterable of batches of a few sizes.
+
+    sizes: those in use, known from the first batch on.
+    too_large: how many batches were larger than all sizes. They have masks and no ghosts, and their
+        steps run eagerly.
+    """
+
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        sizes: Sequence[Sequence[int]] | None,
+        labels: Sequence[str],
+        device: torch.device | str | None,
+    ) -> None:
+        if not hasattr(loader, "__iter__"):
+            raise TypeError(
+                f"warploom: loader: an iterable of batches is needed, not {type(loader).__name__}"
+            )
+        self.loader = loader
+        self.sizes: list[Size] = [] if sizes is None else _given(sizes)
+        self.too_large = 0
+        self._labels = frozenset(labels)
+        found = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = torch.device(found if device is None else device)
+        self._lines: dict[tuple[int, str], _Lines] = {}
+        self._layouts: dict[Any, Layout] = {}
+        _ghosts.install()
+
+    def __len__(self) -> int:
+        return len(self.loader)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        batches = iter(self.loader)
+        if not self._lines:
+            first = list(islice(batches, _LEARNT_FROM))
+            self._learn(first)
+            batches = chain(first, batches)
+        for data in batches:
+            yield self.pad(data)
+
+    def _learn(self, batches: list[Any]) -> None:
+        """Learn sizes, and which attributes belong to nodes, edges or graphs."""
+        counts = [_size_of(data) for data in batches]
+        for data, size in zip(batches, counts):
+            for key, found in _lines_of(data, size).items():
+                known = self._lines.get(key)
+                both = found if known is None else [one for one in known if one in found]
+                self._lines[key] = both
+        if not self.sizes and counts:
+            self.sizes = _sizes_for(counts)
+
+    def pad(self, data: Any) -> Any:
+        """A batch of the smallest size that it fits in, on the device."""
+        have = _size_of(data)
+        size = next((size for size in self.sizes if _fits(have, size)), None)
+        if size is None:
+            self.too_large += 1
+        made = _Filled(self, data, have, have if size is None else size).made()
+        made.__dict__[EAGER] = size is None
+        return made
+
+
+# ---- sizes ---------------------------------------------------------------------------------------
+
+
+def _size_of(data: Any) -> Size:
+    if not is_data(data):
+        raise TypeError(
+            f"warploom: padded: a batch is a {type(data).__name__}; Data, Batch or HeteroData of "
+            "PyG is needed"
+        )
+    edges = []
+    for store in data.edge_stores:
+        edge_index = store.get("edge_index")
+        if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+            raise TypeError("warploom: padded: a batch has no edge_index; adj_t is not supported")
+        edges.append(edge_index.size(1))
+    nodes = tuple(int(store.num_nodes or 0) for store in data.node_stores)
+    graphs = largest = 0
+    for store, count in zip(data.node_stores, nodes):
+        if isinstance(batch := store.get("batch"), Tensor):
+            ptr = store.get("ptr")
+            per_graph = torch.bincount(batch) if ptr is None else ptr.diff()
+            graphs = max(graphs, per_graph.numel())
+            largest = max([largest, *per_graph.tolist()])
+        else:
+            largest = max(largest, count)
+    return Size(nodes, tuple(edges), graphs, largest)
+
+
+def _given(sizes: Sequence[Sequence[int]]) -> list[Size]:
+    """The sizes of a caller, the smallest first."""
+    if not 1 <= len(sizes) <= _MOST_SIZES:
+        raise ValueError(f"warploom: sizes: {len(sizes)} of them; 1 to {_MOST_SIZES} are needed")
+    made = []
+    for size in sizes:
+        if len(size) not in (2, 3):
+            raise ValueError(
+                f"warploom: sizes: {tuple(size)} is not (nodes, edges) or (nodes, edges, graphs)"
+            )
+        nodes, edges, graphs = (
+            _arguments.integer("sizes", count, least=0) for count in (*size, 0)[:3]
+        )
+        made.append(Size((nodes,), (edges,), graphs, nodes))
+    return sorted(made)
+
+
+def _fits(have: Size, size: Size) -> bool:
+    """Whether a batch has this size with its ghosts, of which no row is huge."""
+    if len(have.nodes) != len(size.nodes) or len(have.edges) != len(size.edges):
+        return False
+    if any(a > b for a, b in zip(have.edges, size.edges)) or have.largest > size.largest:
+        return False
+    if (have.graphs > 0) != (size.graphs > 0) or 0 < size.graphs <= have.graphs:
+        return False
+    graphs = max(size.graphs - have.graphs, 1)
+    more = sum(size.edges) - sum(have.edges)
+    most = _CROWD * max(sum(size.edges) / max(sum(size.nodes), 1), 1)
+    for nodes, all_nodes in zip(have.nodes, size.nodes):
+        ghosts = all_nodes - nodes
+        if ghosts < graphs or (size.graphs and ghosts > graphs * size.largest):
+            return False
+        if more > most * ghosts:
+            return False
+    return True
+
+
+def _rounded(count: float) -> int:
+    """A multiple of some 2 % that is not less."""
+    step = max(8, 1 << max(int(count).bit_length() - 6, 0))
+    return int(-(-count // step) * step)
+
+
+def _sizes_for(counts: list[Size]) -> list[Size]:
+    """Sizes for batches like these, each `_RATIO` times the next smaller one."""
+    flat = [(*size.nodes, *size.edges) for size in counts]
+    top = [max(column) or 1 for column in zip(*flat)]
+    classes: list[list[Size]] = [[] for _ in range(_MOST_SIZES)]
+    for row, size in zip(flat, counts):
+        share = max(count / most for count, most in zip(row, top))
+        at = 0
+        while at + 1 < _MOST_SIZES and share * _RATIO ** (at + 1) <= 1:
+            at += 1
+        classes[at].append(size)
+    return sorted(_size_for(members) for members in classes if members)
+
+
+def _above(counts: Iterable[int]) -> int:
+    counts = list(counts)
+    high = statistics.fmean(counts) + _SPREADS * statistics.pstdev(counts)
+    return _rounded(max(high, _ROOM * max(counts)))
+
+
+def _size_for(members: list[Size]) -> Size:
+    """One size for these batches and others that are like them."""
+    edges = [_above(column) for column in zip(*(size.edges for size in members))]
+    largest = -(-max(size.largest for size in members) // 8) * 8
+    graphs = max(size.graphs for size in members)
+    # Ghosts for all edges that a batch may lack.
+    lacking = sum(edges) - min(sum(size.edges) for size in members)
+    nodes, more_graphs = [], 1
+    for column in zip(*(size.nodes for size in members)):
+        high = _above(column)
+        crowd = _CROWD * max(sum(edges) / max(high, 1), 1)
+        high = _rounded(high + lacking / crowd + 1)
+        nodes.append(high)
+        if graphs:
+            more_graphs = max(more_graphs, -(-(high - min(column)) // max(largest, 1)))
+    if graphs:
+        nodes = [_rounded(high + more_graphs) for high in nodes]
+        graphs += more_graphs + 1
+    else:
+        largest = max(nodes, default=0)
+    return _apart(nodes, edges, graphs, largest)
+
+
+def _apart(nodes: list[int], edges: list[int], graphs: int, largest: int) -> Size:
+    """The size with no number twice, since the number of lines says what they are."""
+    seen = {graphs}
+    for counts in (nodes, edges):
+        for at, count in enumerate(counts):
+            while count in seen:
+                count += 8
+            counts[at] = count
+            seen.add(count)
+    return Size(tuple(nodes), tuple(edges), graphs, largest)
+
+
+# ---- what an attribute has lines for -------------------------------------------------------------
+
+# ("node", 2): of nodes of the third type; ("graph", 0); and in which dimension.
+_Line = tuple[str, int, int]
+_Lines = list[_Line]
+
+
+def _lines_of(data: Any, size: Size) -> dict[tuple[int, str], _Lines]:
+    """What each tensor of a batch has lines for, as far as its shape says; the likeliest first."""
+    found: dict[tuple[int, str], _Lines] = {}
+    nodes = {id(store): at for at, store in enumerate(data.node_stores)}
+    edges = {id(store): at for at, store in enumerate(data.edge_stores)}
+    for number, store in enumerate(data.stores):
+        for key, value in store.items():
+            if not isinstance(value, Tensor) or value.layout != torch.strided or not value.dim():
+                continue
+            dim = data.__cat_dim__(key, value, store)
+            if not isinstance(dim, int):
+                continue
+            count, lines = value.size(dim), []
+            if id(store) in nodes and count == size.nodes[nodes[id(store)]]:
+                lines.append(("node", nodes[id(store)], dim))
+            if id(store) in edges and count == size.edges[edges[id(store)]]:
+                lines.insert(0 if "edge" in key else 1, ("edge", edges[id(store)], dim))
+            if size.graphs and count == size.graphs:
+                lines.append(("graph", 0, dim))
+            found[number, key] = lines
+    return found
+
+
+# ---- one batch -----------------------------------------------------------------------------------
+
+
+class _Filled:
+    """A batch with ghosts."""
+
+    def __init__(self, owner: Padded, data: Any, have: Size, size: Size) -> None:
+        self.owner, self.data, self.have, self.size = owner, data, have, size
+        self.old = {"node": have.nodes, "edge": have.edges, "graph": (have.graphs,)}
+        self.new = {"node": size.nodes, "edge": size.edges, "graph": (size.graphs,)}
+        self.lines = {
+            key: next((line for line in owner._lines.get(key, lines) if line in lines), None)
+            for key, lines in _lines_of(data, have).items()
+        }
+
+    def made(self) -> Any:
+        """The batch, whose tensors lie in one memory on the device."""
+        names: list[tuple[int, str]] = []
+        forms: list[tuple[torch.dtype, tuple[int, ...]]] = []
+        sources: list[Any] = []
+        for number, store in enumerate(self.data.stores):
+            for key, value in store.items():
+                if isinstance(value, Tensor) and value.layout == torch.strided:
+                    names.append((number, key))
+                    forms.append((value.dtype, self._shape(number, key, value)))
+                    sources.append(value.detach())
+        for number, key, kind, at in self._masks():
+            names.append((number, key))
+            forms.append((torch.bool, (self.new[kind][at],)))
+            sources.append((kind, at))
+        layouts, form = self.owner._layouts, (tuple(names), tuple(forms))
+        layout = layouts.get(form) or layouts.setdefault(form, Layout(forms))
+        whole = self._filled(names, layout, sources)
+        return self._with(Whole(whole, layout, dict(zip(names, layout.views(whole)))))
+
+    def _shape(self, number: int, key: str, value: Tensor) -> tuple[int, ...]:
+        shape, line = list(value.shape), self.lines.get((number, key))
+        if line is not None:
+            kind, at, dim = line
+            shape[dim] = self.new[kind][at]
+        elif key == "ptr" and self.size.graphs:
+            shape = [self.size.graphs + 1]
+        return tuple(shape)
+
+    def _masks(self) -> Iterator[tuple[int, str, str, int]]:
+        """The store, name and kind of each mask."""
+        numbers = {id(store): number for number, store in enumerate(self.data.stores)}
+        for at, store in enumerate(self.data.node_stores):
+            yield numbers[id(store)], "node_mask", "node", at
+        for at, store in enumerate(self.data.edge_stores):
+            yield numbers[id(store)], "edge_mask", "edge", at
+        if self.size.graphs:
+            yield 0, "graph_mask", "graph", 0
+
+    def _filled(self, names: list[Any], layout: Layout, sources: list[Any]) -> Tensor:
+        device = self.owner.device
+        is_there = all(isinstance(one, tuple) or one.device == device for one in sources)
+        is_staged = device.type == "cuda" and not is_there
+        whole = torch.empty(
+            layout.size, dtype=torch.uint8, device="cpu" if is_staged else device,
+            pin_memory=is_staged,
+        )  # fmt: skip
+        with torch.no_grad():
+            for name, out, source in zip(names, layout.views(whole), sources):
+                if isinstance(source, tuple):
+                    kind, at = source
+                    out[: self.old[kind][at]] = True
+                    out[self.old[kind][at] :] = False
+                else:
+                    self._fill(name, out, source)
+        if not is_staged:
+            return whole
+        # The allocator of page-locked memory keeps it until the copy has ended.
+        return torch.empty(layout.size, dtype=torch.uint8, device=device).copy_(
+            whole, non_blocking=True
+        )
+
+    def _fill(self, name: tuple[int, str], out: Tensor, source: Tensor) -> None:
+        """The lines of an attribute, and those of ghosts behind them."""
+        number, key = name
+        line = self.lines.get(name)
+        if key == "ptr" and self.size.graphs:
+            nodes = self._number_of(number)
+            out[: self.have.graphs + 1] = source
+            out[self.have.graphs :] = self.have.nodes[nodes] + self._first_of_ghost_graphs(nodes)
+            return
+        if line is None:
+            out.copy_(source)
+            return
+        kind, at, dim = line
+        first, count = self.old[kind][at], self.new[kind][at]
+        out, source = out.movedim(dim, 0), source.movedim(dim, 0)
+        out[:first] = source
+        if first == count:
+            return
+        ghosts = out[first:]
+        if key == "edge_index":
+            self._join(at, ghosts.movedim(0, dim))
+        elif key == "batch" or (key.endswith("_batch") and self.size.graphs):
+            self._number(kind, at, ghosts, is_batch=key == "batch")
+        elif key in self.owner._labels and source.dtype != torch.bool:
+            ghosts.fill_(torch.nan if source.is_floating_point() else _IGNORED)
+        elif source.dtype == torch.bool:
+            ghosts.fill_(False)
+        else:
+            _repeat(ghosts, source)
+
+    def _number_of(self, number: int) -> int:
+        """Which type of nodes a store has."""
+        store = self.data.stores[number]
+        return next(at for at, other in enumerate(self.data.node_stores) if other is store)
+
+    def _first_of_ghost_graphs(self, nodes: int) -> Tensor:
+        """The first ghost of each graph of ghosts, and their count."""
+        ghosts = self.size.nodes[nodes] - self.have.nodes[nodes]
+        graphs = self.size.graphs - self.have.graphs
+        return torch.arange(graphs + 1) * ghosts // max(graphs, 1)
+
+    def _number(self, kind: str, at: int, ghosts: Tensor, is_batch: bool) -> None:
+        """The graphs of ghosts: equal shares, or for what follows other attributes the last one."""
+        ghosts.fill_(self.size.graphs - 1)
+        if is_batch and kind == "node":
+            counts = self._first_of_ghost_graphs(at).diff()
+            graphs = torch.arange(self.have.graphs, self.size.graphs)
+            ghosts.copy_(graphs.repeat_interleave(counts))
+
+    def _join(self, at: int, edges: Tensor) -> None:
+        """Edges between ghosts, each of which gets about as many; edges: (2, count)."""
+        ends = self._ends_of(at)
+        first = [self.have.nodes[end] for end in ends]
+        counts = [self.size.nodes[end] - self.have.nodes[end] for end in ends]
+        number = torch.arange(edges.size(1), device=edges.device)
+        if ends[0] != ends[1]:
+            edges[0] = first[0] + (number + number // counts[1]) % counts[0]
+            edges[1] = first[1] + number % counts[1]
+            return
+        # A ghost with one some places away: no copies of the same node, if there are others.
+        count, real = counts[0], self.have.nodes[ends[0]]
+        farthest = max(min(count // 2, real - 1), 1)
+        target, away = number % count, 1 + number // count % farthest
+        source = torch.where(target + away < count, target + away, (target - away).clamp(0))
+        edges[0], edges[1] = first[0] + source, first[1] + target
+
+    def _ends_of(self, edges: int) -> tuple[int, int]:
+        """The types of nodes at both ends of edges of a type."""
+        key = self.data.edge_stores[edges]._key
+        if key is None:
+            return 0, 0
+        kinds = [store._key for store in self.data.node_stores]
+        return kinds.index(key[0]), kinds.index(key[2])
+
+    def _with(self, whole: Whole) -> Any:
+        """A batch like the one of the loader, with these tensors."""
+        made = copy.copy(self.data)
+        hidden = made.stores[0].__dict__
+        for name in ("_slice_dict", "_inc_dict"):
+            hidden.pop(name, None)
+        if "_num_graphs" in hidden:
+            hidden["_num_graphs"] = self.size.graphs
+        for store in made.stores:
+            for key, value in list(store.items()):
+                if not isinstance(value, (Tensor, bool, int, float)):
+                    del store[key]
+        for at, store in enumerate(made.node_stores):
+            if "num_nodes" in store:
+                store["num_nodes"] = self.size.nodes[at]
+        for (number, key), tensor in whole.views.items():
+            made.stores[number][key] = tensor
+        made.__dict__[WHOLE] = whole
+        if self.size is not self.have:
+            counts = (*self.size.nodes, *self.size.edges, self.size.graphs)
+            made.__dict__[PADDING] = Padding(counts, self.size.graphs, self.size.largest)
+        return made
+
+
+def _repeat(ghosts: Tensor, source: Tensor) -> None:
+    """Copies of real lines; ones where there are none."""
+    if not source.size(0):
+        ghosts.fill_(1 if source.is_floating_point() else 0)
+        return
+    for first in range(0, ghosts.size(0), source.size(0)):
+        part = ghosts[first : first + source.size(0)]
+        part.copy_(source[: part.size(0)])
