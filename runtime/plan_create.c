@@ -128,10 +128,10 @@ wlm_status wlm_plan_create(wlm_context *context, const wlm_matrix *matrix, const
 /* The stats of op(A), with a fingerprint if the matrix may have been tuned; those of an A^T that is not built are
  * estimated. */
 static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
-                            wlm_stats *stats, wlmi_grade *grade) {
+                            wlm_stats *stats, wlmi_use *use) {
   const wlm_csr *a = &matrix->csr;
   wlmi_matrix_view view;
-  *grade = WLM_GRADE_ESTIMATED;
+  *use = WLM_USE_ESTIMATED;
   if (problem->transpose && !wlmi_matrix_has_transpose(matrix)) {
     wlmi_stats_estimate(a->cols, a->rows, a->nnz, stats);
     return WLM_OK;
@@ -139,7 +139,7 @@ static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, cons
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
   WLM_CHECK(look_closer(context, matrix, problem, view.stats));
   if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order)
-    *grade = WLM_GRADE_MEASURED;
+    *use = WLM_USE_MEASURED;
   return WLM_OK;
 }
 
@@ -150,17 +150,17 @@ wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, 
   const void *problem;
   wlmi_spec spec;
   wlm_stats stats;
-  wlmi_grade grade;
+  wlmi_use use;
   if (seconds) *seconds = 0;
   if (simple) *simple = 0;
   WLM_CHECK(wlmi_need(call, "context matrix problem seconds", context, matrix, given, seconds));
   WLM_CHECK(wlmi_matrix_of(matrix, context, call));
   WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem));
   WLM_CHECK(wlmi_spec_make(problem, &matrix->csr, &spec));
-  WLM_CHECK(stats_for(context, matrix, problem, &stats, &grade));
+  WLM_CHECK(stats_for(context, matrix, problem, &stats, &use));
   wlmi_decision *decision = wlmi_alloc_zero(1, sizeof *decision);
   if (!decision) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  wlm_status status = wlmi_context_select(context, NULL, &stats, grade, &spec, decision);
+  wlm_status status = wlmi_context_select(context, NULL, &stats, use, &spec, decision);
   if (status == WLM_OK) *seconds = wlmi_decision_seconds(decision);
   if (simple) *simple = wlmi_simple_seconds(&context->device->info.limits, &stats, spec.problem.n);
   wlmi_free(decision);
