@@ -18,7 +18,7 @@ from torch_geometric.nn.aggr import (
 )
 
 from warploom.pyg._names import METHODS, mode_of
-from warploom.torch._capture import is_replayed
+from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import (
     is_forward_differentiated,
     is_plain,
@@ -113,7 +113,7 @@ def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int =
 
     In a step that is replayed it always does. Edges of other types are refused elsewhere.
     """
-    if not isinstance(edge_index, Tensor) or is_replayed():
+    if not isinstance(edge_index, Tensor) or step_of_thread.is_replayed:
         return True
     least = LEAST_WORK.get("cuda" if edge_index.is_cuda else "cpu", 0) * relations
     edges, dim = edge_index.shape[-1], layer.node_dim

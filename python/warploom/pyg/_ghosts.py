@@ -128,7 +128,7 @@ def without_loops(edge_index: Tensor) -> Tensor | None:
     """The edges with loops of the last ghost in the place of all self loops, which takes no wait as
     removing them does; None outside of a step that is captured with a padded batch."""
     ghosts = now()
-    if ghosts is None or len(ghosts.nodes) != 1 or _capture.made_in_step() is None:
+    if ghosts is None or len(ghosts.nodes) != 1 or _capture.step_of_thread.made is None:
         return None
     return torch.where(edge_index[0] == edge_index[1], ghosts.nodes[0] - 1, edge_index)
 

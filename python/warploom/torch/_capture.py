@@ -36,32 +36,31 @@ _MANY_EAGER_CALLS = 40  # without a replay
 # Texts of PyTorch's warnings.
 _WAITS = "called a synchronizing CUDA operation"
 _EMPTY = "The CUDA Graph is empty"
-_thread = threading.local()
 
 # What makes the context in which a step runs of its arguments; `warploom.pyg` adds what layers must
 # know of padded batches.
 surroundings: list[Callable[[Any], AbstractContextManager[Any]]] = []
 
 
-def is_replayed() -> bool:
-    """Whether this thread runs a step that is replayed later, so the host's time does not count."""
-    return getattr(_thread, "is_replayed", False)
+class _Step(threading.local):
+    """The captured step that this thread runs."""
+
+    is_replayed = False  # later, so the host's time does not count
+    made: dict[Any, Any] | None = None  # of edges, where each replay makes it again
 
 
-def made_in_step() -> dict[Any, Any] | None:
-    """What was made of edges in the step that this thread runs, if each replay makes it again."""
-    return getattr(_thread, "made", None)
+step_of_thread = _Step()
 
 
 @contextmanager
 def _replayed(edges_change: bool) -> Iterator[None]:
-    _thread.is_replayed = True
-    _thread.made = {} if edges_change else None
+    step_of_thread.is_replayed = True
+    step_of_thread.made = {} if edges_change else None
     try:
         yield
     finally:
-        _thread.is_replayed = False
-        _thread.made = None
+        step_of_thread.is_replayed = False
+        step_of_thread.made = None
 
 
 def capture(step: Callable[..., Any], warmup: int = 3, edges: str | None = None) -> Captured:

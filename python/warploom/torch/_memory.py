@@ -16,7 +16,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from warploom.torch._capture import made_in_step
+from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import is_transformed
 from warploom.torch._state import Content, TensorState, used
 
@@ -116,7 +116,7 @@ def memory_of(edges: Tensor) -> Memory | None:
         owner = plain.untyped_storage()
         layout = (plain.storage_offset(), plain.shape, plain.stride(), plain.dtype)
         key = (id(owner), type(edges), *layout)  # an address, which counts while the owner lives
-    of_step = made_in_step()
+    of_step = step_of_thread.made
     kept = entries if of_step is None else of_step
     found = kept.get(key)
     if (

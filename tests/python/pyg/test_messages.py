@@ -669,7 +669,7 @@ def test_little_work_stays_with_pyg(monkeypatch):
     least["cpu"] += 1
     for _ in range(2):
         assert report_of_a_call() == {"too little work to trace a message for": 1}
-    monkeypatch.setattr(_checks, "is_replayed", lambda: True)
+    monkeypatch.setattr(_checks.step_of_thread, "is_replayed", True)
     assert report_of_a_call() == {"warploom": 1}
 
 

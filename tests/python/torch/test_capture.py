@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 import warploom.torch as wt
 from recorded_cuda import Cuda
 from warploom.torch import _capture
-from warploom.torch._capture import is_replayed
+from warploom.torch._capture import step_of_thread
 
 NODES = 12
 
@@ -470,13 +470,13 @@ def test_a_step_knows_that_it_is_replayed(cuda):
     seen = []
 
     def step(x):
-        seen.append(is_replayed())
+        seen.append(step_of_thread.is_replayed)
         return x + 1
 
     train = wt.capture(step, warmup=2)
     for _ in range(5):
         train(torch.ones(3))
-    assert seen == [True] * 3 and not is_replayed()
+    assert seen == [True] * 3 and not step_of_thread.is_replayed
 
 
 def test_errors_are_those_of_the_step(cuda):
