@@ -60,7 +60,8 @@ static void put_sizes(const wlmi_export *e, wlmi_report *report) {
     binaries += (int64_t)e->images[i].size;
   }
   for (int64_t i = 0; i < e->class_count; i++) {
-    measurements += e->classes[i].measurement_count;
+    for (int64_t k = 0; k < e->classes[i].case_count; k++)
+      measurements += e->classes[i].cases[k].count + e->classes[i].cases[k].failed;
     for (int64_t k = 0; k < e->classes[i].model_count; k++) models += (int64_t)e->classes[i].models[k].size;
   }
   for (int t = 0; t < e->target_count; t++) choices += e->targets[t].choices;
@@ -68,7 +69,7 @@ static void put_sizes(const wlmi_export *e, wlmi_report *report) {
                       "device_classes=%jd choices_covered=%jd gpu_kernels=%jd gpu_kernel_bytes=%jd host_kernels=%jd "
                       "host_source_bytes=%jd measurements=%jd measurement_bytes=%jd model_bytes=%jd",
                       e->class_count, choices, gpu_kernels, binaries, host_kernels, sources, measurements,
-                      measurements * (int64_t)sizeof(wlmi_exported_measurement), models);
+                      measurements * (int64_t)sizeof(wlmi_measured), models);
 }
 
 static wlm_status export_library(const wlmi_cli_options *options, wlmi_report *report) {

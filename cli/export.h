@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/strings.h"
-#include "db/store.h"
+#include "db/measurement_set.h"
 #include "exported/tables.h"
 #include "generator/generator.h"
 
@@ -37,20 +37,33 @@ typedef struct wlmi_export_target {
   int64_t choices; /* that were considered */
 } wlmi_export_target;
 
+/* A matrix that was measured. */
+typedef struct wlmi_export_matrix {
+  const char *name;
+  wlm_stats stats;
+} wlmi_export_matrix;
+
+/* What the cases of a class are made of, and point into. */
+typedef struct wlmi_export_learned {
+  wlmi_measurement_set set;
+  wlmi_cases cases;
+} wlmi_export_learned;
+
 enum { WLM_EXPORT_TARGETS = 8 };
 
 typedef struct wlmi_export {
   wlmi_generator *generator;
   wlm_store *stores[2]; /* the user's and the shipped one; NULL = none */
   wlmi_strings texts;
-  wlmi_exported_matrix *matrices;
-  wlmi_exported_class *classes; /* own their arrays */
+  wlmi_export_matrix *matrices;
+  wlmi_exported_class *classes; /* own their pins and models */
+  wlmi_export_learned *learned; /* of each class */
   wlmi_pass *passes;
   wlmi_export_problem *problems;
   wlmi_export_image *images;
   wlm_stats *stats; /* for which choices are made besides those of the matrices */
-  int64_t matrix_count, matrix_capacity, class_count, class_capacity, pass_count, pass_capacity, problem_count,
-      problem_capacity, image_count, image_capacity, stats_count, stats_capacity;
+  int64_t matrix_count, matrix_capacity, class_count, class_capacity, learned_capacity, pass_count, pass_capacity,
+      problem_count, problem_capacity, image_count, image_capacity, stats_count, stats_capacity;
   wlmi_export_target targets[WLM_EXPORT_TARGETS];
   int target_count;
 } wlmi_export;

@@ -75,10 +75,7 @@ static wlm_status choose_for_all(covering *c, const wlmi_snapshot *snapshot, con
 }
 
 static wlm_status choose_on(covering *c, const wlmi_device_record *device, const char *device_class) {
-  const wlmi_exported tables = {.texts = (const char *const *)c->e->texts.texts,
-                                .matrices = c->e->matrices,
-                                .classes = c->e->classes,
-                                .class_count = c->e->class_count};
+  const wlmi_exported tables = {.classes = c->e->classes, .class_count = c->e->class_count};
   wlmi_limits limits = c->target->limits;
   wlmi_snapshot *snapshot = NULL;
   const wlmi_candidate_list *const own = c->list, *list = NULL;

@@ -7,7 +7,6 @@
 #include "core/problem/cell.h"
 #include "core/problem/size.h"
 #include "core/problem/spec_key.h"
-#include "db/measurement_set.h"
 #include "runtime/devices.h"
 #include "select/classes.h"
 
@@ -251,53 +250,23 @@ static wlm_status add_all_stats(wlmi_export *e) {
 
 /* ---- measurements --------------------------------------------------------------------------------------- */
 
-static wlm_status keep(wlmi_export *e, const char *text, uint32_t *index) {
+static wlm_status keep_copy(wlmi_export *e, const char *text, char **copy) {
   int64_t at = 0;
   const wlm_status status = wlmi_strings_keep(&e->texts, text ? text : "", &at);
-  *index = (uint32_t)at;
+  if (status == WLM_OK) *copy = e->texts.texts[at];
   return status;
 }
 
-static wlm_status keep_copy(wlmi_export *e, const char *text, char **copy) {
-  uint32_t index = 0;
-  const wlm_status status = keep(e, text, &index);
-  if (status == WLM_OK) *copy = e->texts.texts[index];
-  return status;
-}
-
-static wlm_status keep_matrix(wlmi_export *e, const wlmi_measurement_record *r, uint32_t *index) {
-  for (int64_t i = 0; i < e->matrix_count; i++) {
-    const wlmi_exported_matrix *m = &e->matrices[i];
-    if (memcmp(m->stats.fingerprint, r->stats.fingerprint, sizeof m->stats.fingerprint) ||
-        strcmp(m->name, r->matrix_name))
-      continue;
-    *index = (uint32_t)i;
-    return WLM_OK;
-  }
-  WLM_CHECK(wlmi_grow((void **)&e->matrices, e->matrix_count, &e->matrix_capacity, sizeof *e->matrices, "matrices"));
+static wlm_status keep_matrix(wlmi_export *e, const wlmi_measurement_record *r) {
   char *name = NULL;
+  for (int64_t i = 0; i < e->matrix_count; i++)
+    if (!memcmp(e->matrices[i].stats.fingerprint, r->stats.fingerprint, sizeof r->stats.fingerprint) &&
+        !strcmp(e->matrices[i].name, r->matrix_name))
+      return WLM_OK;
+  WLM_CHECK(wlmi_grow((void **)&e->matrices, e->matrix_count, &e->matrix_capacity, sizeof *e->matrices, "matrices"));
   WLM_CHECK(keep_copy(e, r->matrix_name, &name));
-  *index = (uint32_t)e->matrix_count;
-  e->matrices[e->matrix_count++] = (wlmi_exported_matrix){name, r->stats};
+  e->matrices[e->matrix_count++] = (wlmi_export_matrix){name, r->stats};
   return WLM_OK;
-}
-
-static wlm_status take_measurement(wlmi_export *e, const wlmi_measurement_record *r, wlmi_exported_measurement *m) {
-  *m = (wlmi_exported_measurement){.samples = r->samples,
-                                   .failed = r->failed,
-                                   .n = r->n,
-                                   .time_ps = r->time_ps,
-                                   .spread_ps = r->spread_ps,
-                                   .prepare_ps = r->prepare_ps,
-                                   .made_at = r->made_at};
-  WLM_CHECK(keep_matrix(e, r, &m->matrix));
-  WLM_CHECK(keep(e, r->problem, &m->problem));
-  WLM_CHECK(keep(e, r->variant, &m->variant));
-  WLM_CHECK(keep(e, r->version, &m->version));
-  WLM_CHECK(keep(e, r->compiler, &m->compiler));
-  WLM_CHECK(keep(e, r->driver, &m->driver));
-  WLM_CHECK(keep(e, r->clock, &m->clock));
-  return keep(e, r->reason, &m->reason);
 }
 
 /* Makes room for more elements behind those of an array of a class. */
@@ -348,31 +317,29 @@ done:
 /* The union of both databases, as a context loads it. */
 static wlm_status take_class(wlmi_export *e, const wlmi_class *from) {
   const wlmi_device_record *device = &from->records[0].device;
-  wlmi_measurement_set set = {0};
-  wlmi_exported_measurement *measurements = NULL;
-  wlm_status status;
-  for (int64_t i = 0; i < e->class_count; i++)
+  const int64_t at = e->class_count;
+  for (int64_t i = 0; i < at; i++)
     if (!strcmp(e->classes[i].name, from->name)) return WLM_OK;
-  WLM_TRY(wlmi_grow((void **)&e->classes, e->class_count, &e->class_capacity, sizeof *e->classes, "device classes"));
+  WLM_CHECK(wlmi_grow((void **)&e->classes, at, &e->class_capacity, sizeof *e->classes, "device classes"));
+  WLM_CHECK(wlmi_grow((void **)&e->learned, at, &e->learned_capacity, sizeof *e->learned, "device classes"));
   wlmi_exported_class *c = &e->classes[e->class_count++];
+  wlmi_export_learned *l = &e->learned[at];
   *c = (wlmi_exported_class){.device = {.processors = device->processors, .memory_bytes = device->memory_bytes}};
-  WLM_TRY(keep_copy(e, from->name, (char **)&c->name));
-  WLM_TRY(keep_copy(e, device->name, &c->device.name));
-  WLM_TRY(keep_copy(e, device->kind, &c->device.kind));
-  WLM_TRY(keep_copy(e, device->arch, &c->device.arch));
+  *l = (wlmi_export_learned){.set = {.count = 0}};
+  WLM_CHECK(keep_copy(e, from->name, (char **)&c->name));
+  WLM_CHECK(keep_copy(e, device->name, &c->device.name));
+  WLM_CHECK(keep_copy(e, device->kind, &c->device.kind));
+  WLM_CHECK(keep_copy(e, device->arch, &c->device.arch));
   for (int i = 0; i < 2; i++) {
     if (!e->stores[i]) continue;
-    WLM_TRY(take_pins(e, e->stores[i], c));
-    WLM_TRY(take_models(e, e->stores[i], c));
-    WLM_TRY(wlmi_measurement_set_add(&set, e->stores[i], c->name));
+    WLM_CHECK(take_pins(e, e->stores[i], c));
+    WLM_CHECK(take_models(e, e->stores[i], c));
+    WLM_CHECK(wlmi_measurement_set_add(&l->set, e->stores[i], c->name));
   }
-  WLM_TRY(wlmi_alloc_array(set.count + 1, sizeof *measurements, "measurements", (void **)&measurements));
-  c->measurements = measurements;
-  for (int64_t i = 0; i < set.count; i++) WLM_TRY(take_measurement(e, &set.records[i], &measurements[i]));
-  c->measurement_count = set.count;
-done:
-  wlmi_measurement_set_release(&set);
-  return status;
+  WLM_CHECK(wlmi_cases_make(l->set.records, l->set.count, &l->cases));
+  c->cases = l->cases.list;
+  c->case_count = l->cases.count;
+  return WLM_OK;
 }
 
 /* Takes the problems and the matrices of a class. Problems of another version are left out: this version has no kernels
@@ -380,8 +347,7 @@ done:
 static wlm_status take_problems(wlmi_export *e, const wlmi_class *from, const list *l) {
   for (int64_t i = 0; i < from->count; i++) {
     const wlmi_measurement_record *r = &from->records[i];
-    uint32_t matrix;
-    WLM_CHECK(keep_matrix(e, r, &matrix));
+    WLM_CHECK(keep_matrix(e, r));
     if (!is_listed(l, r->problem, r->n)) continue;
     wlm_status status = add_problem(e, r->problem, r->n);
     if (status == WLM_ERR_UNSUPPORTED) {
@@ -450,7 +416,8 @@ void wlmi_export_release(wlmi_export *e) {
     for (int64_t k = 0; k < c->model_count; k++) wlmi_free((void *)c->models[k].data);
     wlmi_free((void *)c->models);
     wlmi_free((void *)c->pins);
-    wlmi_free((void *)c->measurements);
+    wlmi_cases_release(&e->learned[i].cases);
+    wlmi_measurement_set_release(&e->learned[i].set);
   }
   for (int t = 0; t < e->target_count; t++) {
     wlmi_export_target *target = &e->targets[t];
@@ -466,6 +433,7 @@ void wlmi_export_release(wlmi_export *e) {
     wlmi_free(e->images[i].data);
   }
   wlmi_free(e->classes);
+  wlmi_free(e->learned);
   wlmi_free(e->matrices);
   wlmi_free(e->passes);
   wlmi_free(e->problems);

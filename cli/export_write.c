@@ -90,30 +90,6 @@ static void put_families(wlmi_text *out, const wlmi_families *families, int64_t 
   wlmi_text_puts(out, "};\n\n");
 }
 
-static void put_texts(wlmi_text *out, const wlmi_strings *texts) {
-  wlmi_text_puts(out, "static const char *const texts[] = {\n");
-  for (int64_t i = 0; i < texts->count; i++) {
-    wlmi_text_puts(out, "    ");
-    put_string(out, texts->texts[i]);
-    wlmi_text_puts(out, ",\n");
-  }
-  wlmi_text_puts(out, "    NULL};\n\n");
-}
-
-static void put_matrices(wlmi_text *out, const wlmi_export *e) {
-  wlmi_text_puts(out, "static const wlmi_exported_matrix matrices[] = {\n");
-  for (int64_t i = 0; i < e->matrix_count; i++) {
-    const wlm_stats *s = &e->matrices[i].stats;
-    wlmi_text_puts(out, "    {");
-    put_string(out, e->matrices[i].name);
-    wlmi_text_printf(out,
-                     ", {sizeof(wlm_stats), %jd, %jd, %jd, %jd, %jd, %jd, %jd, %a, %a, %a, {0x%016jx, 0x%016jx}}},\n",
-                     s->rows, s->cols, s->nnz, s->longest, s->empty_rows, s->rows_le_4, s->rows_le_16, s->mean, s->cv,
-                     s->top_share, s->fingerprint[0], s->fingerprint[1]);
-  }
-  wlmi_text_puts(out, "    {0}};\n\n");
-}
-
 static void put_passes(wlmi_text *out, const wlmi_export *e) {
   wlmi_text_puts(out, "static const wlmi_pass passes[] = {\n");
   for (int64_t i = 0; i < e->pass_count; i++) {
@@ -125,15 +101,45 @@ static void put_passes(wlmi_text *out, const wlmi_export *e) {
   wlmi_text_puts(out, "};\n\n");
 }
 
-static void put_measurements(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
-  wlmi_text_printf(out, "static const wlmi_exported_measurement measurements_%jd[] = {\n", index);
-  for (int64_t i = 0; i < c->measurement_count; i++) {
-    const wlmi_exported_measurement *m = &c->measurements[i];
-    wlmi_text_printf(out, "    {%u, %u, %u, %u, %u, %u, %u, %u, %d, %d, %jd, %jd, %jd, %jd, %jd},\n", m->matrix,
-                     m->problem, m->variant, m->version, m->compiler, m->driver, m->clock, m->reason, m->samples,
-                     m->failed, m->n, m->time_ps, m->spread_ps, m->prepare_ps, m->made_at);
+/* Nothing is stale in an exported library, so no compilers and drivers are written. */
+static void put_measured(wlmi_text *out, const wlmi_measured *m) {
+  wlmi_text_puts(out, "    {.variant = ");
+  put_string(out, m->variant);
+  if (m->reason && *m->reason) {
+    wlmi_text_puts(out, ", .reason = ");
+    put_string(out, m->reason);
   }
-  wlmi_text_puts(out, "    {0}};\n\n");
+  wlmi_text_printf(out, ", .cost = %a, .spread = %a, .prepare = %a, .count = %jd, ", m->cost, m->spread, m->prepare,
+                   m->count);
+  wlmi_text_printf(out, ".failed = %d, .online = %d, .precise = %d},\n", m->failed, m->online, m->precise);
+}
+
+static void put_cases(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
+  wlmi_text_printf(out, "static const wlmi_measured measured_%jd[] = {\n", index);
+  for (int64_t i = 0; i < c->case_count; i++)
+    for (int64_t k = 0; k < c->cases[i].count + c->cases[i].failed; k++) put_measured(out, &c->cases[i].candidates[k]);
+  wlmi_text_printf(out, "    {.count = 0}};\n\nstatic const wlm_stats stats_%jd[] = {\n", index);
+  for (int64_t i = 0; i < c->case_count; i++) {
+    const wlm_stats *s = c->cases[i].stats;
+    wlmi_text_printf(out,
+                     "    {sizeof(wlm_stats), %jd, %jd, %jd, %jd, %jd, %jd, %jd, %a, %a, %a, {0x%016jx, 0x%016jx}},\n",
+                     s->rows, s->cols, s->nnz, s->longest, s->empty_rows, s->rows_le_4, s->rows_le_16, s->mean, s->cv,
+                     s->top_share, s->fingerprint[0], s->fingerprint[1]);
+  }
+  wlmi_text_printf(out, "    {0}};\n\nstatic const wlmi_case cases_%jd[] = {\n", index);
+  int64_t first = 0;
+  for (int64_t i = 0; i < c->case_count; i++) {
+    const wlmi_case *of = &c->cases[i];
+    wlmi_text_puts(out, "    {.problem = ");
+    put_string(out, of->problem);
+    wlmi_text_puts(out, ", .matrix = ");
+    put_string(out, of->matrix);
+    wlmi_text_printf(out, ", .n = %jd, .stats = &stats_%jd[%jd], .candidates = &measured_%jd[%jd], .count = %jd, ",
+                     of->n, index, i, index, first, of->count);
+    wlmi_text_printf(out, ".failed = %jd},\n", of->failed);
+    first += of->count + of->failed;
+  }
+  wlmi_text_puts(out, "    {.n = 0}};\n\n");
 }
 
 static void put_pins(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
@@ -170,7 +176,7 @@ static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t ind
 
 static void put_classes(wlmi_text *out, const wlmi_export *e) {
   for (int64_t i = 0; i < e->class_count; i++) {
-    put_measurements(out, &e->classes[i], i);
+    put_cases(out, &e->classes[i], i);
     put_pins(out, &e->classes[i], i);
     put_models(out, &e->classes[i], i);
   }
@@ -183,8 +189,8 @@ static void put_classes(wlmi_text *out, const wlmi_export *e) {
       put_string(out, names[k]);
       wlmi_text_puts(out, k ? ", " : ", {");
     }
-    wlmi_text_printf(out, "%d, %jd}, measurements_%jd, %jd, pins_%jd, %jd, models_%jd, %jd},\n", c->device.processors,
-                     c->device.memory_bytes, i, c->measurement_count, i, c->pin_count, i, c->model_count);
+    wlmi_text_printf(out, "%d, %jd}, cases_%jd, %jd, pins_%jd, %jd, models_%jd, %jd},\n", c->device.processors,
+                     c->device.memory_bytes, i, c->case_count, i, c->pin_count, i, c->model_count);
   }
   wlmi_text_puts(out, "    {0}};\n\n");
 }
@@ -256,8 +262,6 @@ static void put_tables(wlmi_text *out, const wlmi_export *e) {
   int64_t family_count;
   wlmi_text_printf(out, "%s\n#include \"exported/tables.h\"\n\n", written_by);
   put_families(out, wlmi_generator_families(e->generator), &family_count);
-  put_texts(out, &e->texts);
-  put_matrices(out, e);
   put_passes(out, e);
   put_classes(out, e);
   put_images(out, e);
@@ -268,7 +272,7 @@ static void put_tables(wlmi_text *out, const wlmi_export *e) {
                      e->targets[t].limits.arch, e->targets[t].is_ptx, t, e->targets[t].problem_count, t,
                      e->targets[t].kernel_count);
   wlmi_text_printf(out,
-                   "};\n\nconst wlmi_exported wlmi_exported_tables = {%d, families, %jd, texts, matrices, passes, "
+                   "};\n\nconst wlmi_exported wlmi_exported_tables = {%d, families, %jd, passes, "
                    "classes, %jd, targets, %d};\n",
                    wlm_version(), family_count, e->class_count, e->target_count);
 }

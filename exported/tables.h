@@ -1,13 +1,14 @@
 /* The tables of an exported library: what `warploom export --format c` writes as C text, and what the library that is
  * built from it chooses from and runs (docs/exporting.md). All of it is constant.
  *
- * Texts, matrices and passes are written once and named by their index. */
+ * Passes are written once and named by their index. */
 #pragma once
 
 #include "core/base/hash.h"
 #include "core/problem/program.h"
 #include "core/problem/spec.h"
 #include "core/records/content.h"
+#include "select/case.h"
 
 /* A family, with parameter = NULL, or one value of a parameter of the last family; in the order of the families. */
 typedef struct wlmi_exported_family {
@@ -15,19 +16,6 @@ typedef struct wlmi_exported_family {
 } wlmi_exported_family;
 
 /* ---- choices ---- */
-
-typedef struct wlmi_exported_matrix {
-  const char *name;
-  wlm_stats stats;
-} wlmi_exported_matrix;
-
-/* The fields of a measurement that cases are made of. `matrix` is an index of the matrices; the next seven of the
- * texts. */
-typedef struct wlmi_exported_measurement {
-  uint32_t matrix, problem, variant, version, compiler, driver, clock, reason;
-  int32_t samples, failed;
-  int64_t n, time_ps, spread_ps, prepare_ps, made_at;
-} wlmi_exported_measurement;
 
 typedef struct wlmi_exported_model {
   const char *name;
@@ -39,8 +27,8 @@ typedef struct wlmi_exported_model {
 typedef struct wlmi_exported_class {
   const char *name; /* wlmi_device_class */
   wlmi_device_record device;
-  const wlmi_exported_measurement *measurements;
-  int64_t measurement_count;
+  const wlmi_case *cases; /* without `point` and `borrowed`, which follow */
+  int64_t case_count;
   const wlmi_pin_record *pins;
   int64_t pin_count;
   const wlmi_exported_model *models;
@@ -97,8 +85,6 @@ typedef struct wlmi_exported {
   int version; /* of the library that wrote it: WLM_VERSION_... as wlm_version() gives it */
   const wlmi_exported_family *families;
   int64_t family_count;
-  const char *const *texts;
-  const wlmi_exported_matrix *matrices;
   /* A pass that balances its blocks has processors = 1 and in `wave` the blocks that a multiprocessor holds. */
   const wlmi_pass *passes;
   const wlmi_exported_class *classes;
