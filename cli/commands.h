@@ -19,7 +19,6 @@ wlmi_command_fn wlmi_cmd_explain;
 wlmi_command_fn wlmi_cmd_export;
 wlmi_command_fn wlmi_cmd_import;
 wlmi_command_fn wlmi_cmd_db_list;
-wlmi_command_fn wlmi_cmd_db_candidates;
 wlmi_command_fn wlmi_cmd_db_check;
 wlmi_command_fn wlmi_cmd_db_merge;
 wlmi_command_fn wlmi_cmd_db_diff;
@@ -27,6 +26,7 @@ wlmi_command_fn wlmi_cmd_db_prune;
 wlmi_command_fn wlmi_cmd_db_pin;
 wlmi_command_fn wlmi_cmd_db_unpin;
 wlmi_command_fn wlmi_cmd_kernels_build;
+wlmi_command_fn wlmi_cmd_db_candidates;                    /* bench/candidates.c */
 wlmi_command_fn wlmi_cmd_compare;                          /* bench/compare.c */
 wlmi_command_fn wlmi_cmd_bench;                            /* bench/bench.c */
 const char *wlmi_bench_suite_at(int i, const char **help); /* as in wlmi_command */

@@ -185,18 +185,11 @@ done:
 static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec, wlmi_helper helper) {
   const wlmi_exported_kernel row = {.spec = wlmi_spec_id(spec), .helper = (uint8_t)helper};
   wlmi_program program = {0};
-  wlm_status status = WLM_OK;
   if (wlmi_exported_kernel_of(&(wlmi_exported_target){.kernels = t->kernels, .kernel_count = t->kernel_count},
                               &row.spec, &row.variant, helper))
     return WLM_OK;
-  switch (helper) {
-    case WLM_HELPER_BACKWARD: status = wlmi_generator_arg_backward(e->generator, spec, &t->limits, &program); break;
-    case WLM_HELPER_STATS: status = wlmi_generator_stats(e->generator, spec->rowptr_type, &program); break;
-    case WLM_HELPER_TRANSPOSE: status = wlmi_generator_transpose(e->generator, spec, &program); break;
-    case WLM_HELPER_COO: status = wlmi_generator_coo(e->generator, spec, &program); break;
-    default: status = wlmi_generator_validate(e->generator, spec->rowptr_type, spec->colind_type, &program);
-  }
-  return status == WLM_OK ? add_kernel(e, t, row, &program) : status;
+  WLM_CHECK(wlmi_generator_emit_program(e->generator, helper, NULL, spec, &t->limits, &program));
+  return add_kernel(e, t, row, &program);
 }
 
 static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec) {

@@ -588,29 +588,6 @@ static wlm_status make_program(wlmi_generator *generator, const char *name, call
   return status;
 }
 
-wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program) {
-  return make_program(generator, "stats", (call){.types = {wlmi_index_name(rowptr_type)}}, program);
-}
-
-wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
-                                   wlmi_program *program) {
-  return make_program(generator, "validate",
-                      (call){.types = {wlmi_index_name(rowptr_type), wlmi_index_name(colind_type)}}, program);
-}
-
-wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, "transpose", (call){.spec = spec}, program);
-}
-
-wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program) {
-  return make_program(generator, "coo", (call){.spec = spec}, program);
-}
-
-wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                       wlmi_program *program) {
-  return make_program(generator, "arg_backward", (call){.spec = spec, .limits = limits}, program);
-}
-
 wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, const wlmi_spec *spec,
                                const wlmi_limits *limits, wlmi_program *program) {
   wlmi_variant variant;
@@ -634,4 +611,18 @@ wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_var
     status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", name, reason.data);
   wlmi_text_release(&reason);
   return status == WLM_OK ? make_program(generator, name, emit, program) : status;
+}
+
+wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,
+                                       const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
+  static const char *const names[WLM_HELPERS] = {NULL, "arg_backward", "stats", "transpose", "coo", "validate"};
+  const char *rowptr = wlmi_index_name(spec->rowptr_type), *colind = wlmi_index_name(spec->colind_type);
+  switch (helper) {
+    case WLM_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
+    case WLM_HELPER_STATS: return make_program(generator, names[helper], (call){.types = {rowptr}}, program);
+    case WLM_HELPER_VALIDATE: return make_program(generator, names[helper], (call){.types = {rowptr, colind}}, program);
+    case WLM_HELPER_BACKWARD:
+      return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
+    default: return make_program(generator, names[helper], (call){.spec = spec}, program);
+  }
 }

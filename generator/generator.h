@@ -39,18 +39,8 @@ wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, cons
                                const wlmi_limits *limits, wlmi_program *program);
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program);
-/* Emits the program that measures row statistics on a CUDA device (runtime/stats_device.h); it belongs to no family. */
-wlm_status wlmi_generator_stats(wlmi_generator *generator, wlm_index rowptr_type, wlmi_program *program);
-/* Emits the program that finds the first wrong row of a matrix on a CUDA device (runtime/validate.h). */
-wlm_status wlmi_generator_validate(wlmi_generator *generator, wlm_index rowptr_type, wlm_index colind_type,
-                                   wlmi_program *program);
-/* Emits the program that builds A^T on a CUDA device for the types of the spec. It belongs to no family, and the caller
- * computes its launches. */
-wlm_status wlmi_generator_transpose(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
-/* Emits the program that makes CSR from coordinates, whose indices are of the spec's colind_type, with offsets of its
- * rowptr_type. */
-wlm_status wlmi_generator_coo(wlmi_generator *generator, const wlmi_spec *spec, wlmi_program *program);
-/* Emits the program for the gradients of a problem with argmax indices. It belongs to no family; its passes clear the
- * result, then scatter to it. */
-wlm_status wlmi_generator_arg_backward(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                                       wlmi_program *program);
+/* Emits the program of a variant (WLM_HELPER_NONE), or of a helper for the types of the spec, which belongs to no
+ * family: `variant` is not read. The caller computes a helper's launches, but for WLM_HELPER_BACKWARD, whose passes
+ * clear the result, then scatter to it. */
+wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,
+                                       const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program);

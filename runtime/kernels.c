@@ -220,18 +220,9 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
 }
 
 static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
-  wlmi_limits own = context->device->info.limits;
-  const wlmi_limits *limits = &own;
-  own.any_width = w->any_width;
-  switch (w->helper) {
-    case WLM_HELPER_BACKWARD: return wlmi_generator_arg_backward(context->generator, spec, limits, program);
-    case WLM_HELPER_STATS: return wlmi_generator_stats(context->generator, spec->rowptr_type, program);
-    case WLM_HELPER_VALIDATE:
-      return wlmi_generator_validate(context->generator, spec->rowptr_type, spec->colind_type, program);
-    case WLM_HELPER_TRANSPOSE: return wlmi_generator_transpose(context->generator, spec, program);
-    case WLM_HELPER_COO: return wlmi_generator_coo(context->generator, spec, program);
-    default: return wlmi_generator_emit_variant(context->generator, &w->variant, spec, limits, program);
-  }
+  wlmi_limits limits = context->device->info.limits;
+  limits.any_width = w->any_width;
+  return wlmi_generator_emit_program(context->generator, (wlmi_helper)w->helper, &w->variant, spec, &limits, program);
 }
 
 /* Emits and compiles a variant unless it is compiled. */

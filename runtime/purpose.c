@@ -43,8 +43,8 @@ static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_
   spec.problem.heads = heads;
   limits.any_width = any_width;
   *hash = (wlmi_hash){0, 0};
-  const wlm_status status = e->variant ? wlmi_generator_emit_variant(e->generator, e->variant, &spec, &limits, &program)
-                                       : wlmi_generator_arg_backward(e->generator, &spec, &limits, &program);
+  const wlm_status status = wlmi_generator_emit_program(
+      e->generator, e->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, e->variant, &spec, &limits, &program);
   if (status == WLM_OK) *hash = hash_text(program.source);
   wlmi_program_release(&program);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;

@@ -14,9 +14,9 @@ typedef struct wlmi_transpose_layout {
 /* WLM_ERR_OVERFLOW if the indices of A^T do not fit the types of csr, or the size does not fit size_t. */
 wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *layout);
 
-/* Enqueues the work that fills rowptr, colind and order. `kernels` are those of the program that
- * wlmi_generator_transpose emits. No malloc and no sync, so it can be captured in a graph. Work that is enqueued on the
- * stream afterwards may use the arrays; a product that is bound to them while this work may still run must be `fresh`
+/* Enqueues the work that fills rowptr, colind and order. `kernels` are those of
+ * WLM_HELPER_TRANSPOSE. No malloc and no sync, so it can be captured in a graph. Work that is enqueued on the stream
+ * afterwards may use the arrays; a product that is bound to them while this work may still run must be `fresh`
  * (wlmi_bind). */
 wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
                                   void *rowptr, void *colind, void *order, void *scratch, void *stream);

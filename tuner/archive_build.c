@@ -294,8 +294,8 @@ static int is_there(const build *b, const wanted *w) {
 static wlm_status emit(const build *b, const wanted *w, wlmi_program *program, wlmi_hash *text) {
   wlmi_generator *generator = wlmi_context_generator(b->context);
   const wlmi_limits *limits = &device_of(b)->info.limits;
-  const wlm_status status = w->variant ? wlmi_generator_emit_variant(generator, w->variant, w->spec, limits, program)
-                                       : wlmi_generator_arg_backward(generator, w->spec, limits, program);
+  const wlmi_helper helper = w->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD;
+  const wlm_status status = wlmi_generator_emit_program(generator, helper, w->variant, w->spec, limits, program);
   if (status == WLM_OK) *text = wlmi_hash_bytes(program->source, strlen(program->source));
   return status;
 }
@@ -439,27 +439,23 @@ done:
 
 /* The kernels of a matrix with these index types. */
 static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colind_type) {
-  wlmi_generator *generator = wlmi_context_generator(b->context);
+  const wlmi_limits *limits = &device_of(b)->info.limits;
   wlm_csr types_of = WLM_CSR_INIT;
-  wlmi_program programs[4] = {{.source = NULL}};
   wlmi_hash purposes[WLM_COLUMNS_KINDS];
   wlmi_spec spec;
-  wlm_status status;
   types_of.rowptr_type = rowptr_type;
   types_of.colind_type = colind_type;
-  WLM_TRY(wlmi_spec_of_types(&types_of, &spec));
-  WLM_TRY(wlmi_generator_stats(generator, rowptr_type, &programs[0]));
-  WLM_TRY(wlmi_generator_validate(generator, rowptr_type, colind_type, &programs[1]));
-  WLM_TRY(wlmi_generator_transpose(generator, &spec, &programs[2]));
-  WLM_TRY(wlmi_generator_coo(generator, &spec, &programs[3]));
-  for (int i = 0; i < 4; i++) WLM_TRY(add_program(b, &programs[i]));
-  for (int helper = WLM_HELPER_STATS; helper < WLM_HELPERS; helper++) {
-    wlmi_purposes("", (wlmi_helper)helper, &spec, &device_of(b)->info.limits, purposes);
-    WLM_TRY(add_purpose(b, purposes[WLM_COLUMNS_ANY]));
+  WLM_CHECK(wlmi_spec_of_types(&types_of, &spec));
+  for (wlmi_helper helper = WLM_HELPER_STATS; helper < WLM_HELPERS; helper++) {
+    wlmi_program program;
+    WLM_CHECK(wlmi_generator_emit_program(wlmi_context_generator(b->context), helper, NULL, &spec, limits, &program));
+    const wlm_status status = add_program(b, &program);
+    wlmi_program_release(&program);
+    if (status != WLM_OK) return status;
+    wlmi_purposes("", helper, &spec, limits, purposes);
+    WLM_CHECK(add_purpose(b, purposes[WLM_COLUMNS_ANY]));
   }
-done:
-  for (int i = 0; i < 4; i++) wlmi_program_release(&programs[i]);
-  return status;
+  return WLM_OK;
 }
 
 static int is_wanted(const build *b, int k, wlm_type type) {

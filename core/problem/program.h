@@ -110,12 +110,12 @@ void wlmi_program_release(wlmi_program *program);
 
 /* Programs that belong to no family. */
 typedef enum wlmi_helper {
-  WLM_HELPER_NONE,     /* the program of a variant */
-  WLM_HELPER_BACKWARD, /* the gradients by argmax */
-  WLM_HELPER_STATS,
-  WLM_HELPER_TRANSPOSE,
-  WLM_HELPER_COO,
-  WLM_HELPER_VALIDATE,
+  WLM_HELPER_NONE,      /* the program of a variant */
+  WLM_HELPER_BACKWARD,  /* the gradients by argmax */
+  WLM_HELPER_STATS,     /* measures row statistics on a CUDA device (runtime/stats_device.h) */
+  WLM_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
+  WLM_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */
+  WLM_HELPER_VALIDATE,  /* finds the first wrong row of a matrix on a CUDA device (runtime/validate.h) */
   WLM_HELPERS
 } wlmi_helper;
 

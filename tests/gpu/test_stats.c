@@ -19,6 +19,7 @@
 #include "runtime/stats_device.h"
 #include "runtime/validate.h"
 #include "support/asserts.h"
+#include "support/emit_fixture.h"
 #include "support/gpu.h"
 #include "support/require.h"
 
@@ -47,9 +48,9 @@ static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
   csr.rowptr_type = type;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_stats(generator, type, &program));
+  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, &program));
   load(&program, stats);
-  assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   load(&program, transpose);
   wlmi_generator_destroy(generator);
 }
@@ -209,7 +210,7 @@ static void validation(void **state) {
     both b;
     void *scratch;
     assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, wlmi_generator_validate(generator, (wlm_index)type, WLM_I32, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)type, WLM_I32, &program));
     load(&program, &l);
     both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
     /* the last entry of row 40,000 or of the last non-empty row before it */

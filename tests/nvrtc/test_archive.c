@@ -111,7 +111,7 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_context_has_backward(context, &spec, 0));
-  CHECK(wlmi_generator_arg_backward(context->generator, &spec, &limits, &program) == WLM_OK);
+  CHECK(wlmi_generator_emit_program(context->generator, WLM_HELPER_BACKWARD, NULL, &spec, &limits, &program) == WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
   wlmi_free(image);

@@ -13,6 +13,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "support/asserts.h"
 #include "support/backward_check.h"
+#include "support/emit_fixture.h"
 #include "support/require.h"
 
 static int count_of(const char *text, const char *what) {
@@ -42,7 +43,7 @@ static void gradients_compile(void **state) {
     const wlmi_spec spec = backward_problem(number);
     const wlmi_limits limits = {.target = WLM_TARGET_CUDA, .arch = architectures[number % 3]};
     wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_arg_backward(generator, &spec, &limits, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_BACKWARD, NULL, &spec, &limits, &program));
     compile(&program, limits.arch);
     wlmi_program_release(&program);
   }
@@ -63,10 +64,10 @@ static void compiles_for_all(void **state) {
     csr.rowptr_type = (wlm_index)(number & 1);
     csr.colind_type = (wlm_index)(number >> 1 & 1);
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlmi_generator_transpose(generator, &spec, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
-    assert_status(WLM_OK, wlmi_generator_coo(generator, &spec, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_COO, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
   }
@@ -80,11 +81,11 @@ static void stats_compile(void **state) {
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_stats(generator, (wlm_index)(number & 1), &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
-    assert_status(WLM_OK,
-                  wlmi_generator_validate(generator, (wlm_index)(number & 1), (wlm_index)(number == 3), &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)(number & 1), (wlm_index)(number == 3),
+                                      &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
   }

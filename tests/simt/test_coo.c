@@ -36,7 +36,7 @@ static void load(sorter *s, wlmi_generator *generator, wlm_index rowptr_type, wl
   csr.rowptr_type = rowptr_type;
   csr.colind_type = index_type;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_coo(generator, &spec, &program));
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_COO, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels[rowptr_type][index_type],
                                              &s->modules[rowptr_type][index_type]));

@@ -15,6 +15,7 @@
 #include "runtime/stats_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/asserts.h"
+#include "support/emit_fixture.h"
 #include "support/shapes.h"
 
 typedef struct meter {
@@ -32,7 +33,7 @@ static void meter_make(meter *m, wlm_index type) {
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_stats(generator, type, &program));
+  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, &program));
   assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
   assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
   wlmi_free(image);

@@ -13,6 +13,7 @@
 #include "runtime/validate.h"
 #include "simt/shim/simt_device.h"
 #include "support/asserts.h"
+#include "support/emit_fixture.h"
 #include "support/shapes.h"
 
 static wlmi_device *device;
@@ -98,7 +99,7 @@ static void finds_what_the_host_finds(void **state) {
     colind_type = types & 2 ? WLM_I64 : WLM_I32;
     assert_status(WLM_OK, simt_device_open(&device));
     assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, wlmi_generator_validate(generator, rowptr_type, colind_type, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, rowptr_type, colind_type, &program));
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
     for (int shape = 0; shape < test_shape_count(); shape++) {

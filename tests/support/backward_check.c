@@ -327,7 +327,8 @@ wlm_status backward_check(const kernel_check *check, wlmi_generator *generator) 
   void *kernels[WLM_MAX_PASSES] = {0}, *image = NULL;
   size_t size;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
-  WLM_TRY(wlmi_generator_arg_backward(generator, check->spec, &device->info.limits, &program));
+  WLM_TRY(
+      wlmi_generator_emit_program(generator, WLM_HELPER_BACKWARD, NULL, check->spec, &device->info.limits, &program));
   WLM_TRY(device->ops->compile(device, &program, &image, &size));
   WLM_TRY(device->ops->load(device, &program, image, size, kernels, &module));
   for (int shape = 0; shape < test_shape_count() && status == WLM_OK; shape++) {
