@@ -31,6 +31,7 @@ _SUITES = {
     "messages": ("time messages beside PyG's propagate", "--no-compile --layers --graphs -n"),
     "scatter": ("time reductions by an index beside PyTorch's operators", ""),
     "programs": ("time training steps of programs as users write them, beside PyG", ""),
+    "batches": ("time training steps on mini-batches, from host memory on", "--no-compile"),
     "layers": ("time steps of PyG's layers beside PyG", "--layers --graphs --types"),
     "compiled": (
         "time eager, compiled and captured training steps",

@@ -49,13 +49,13 @@ class Program(NamedTuple):
 # ---- data ---------------------------------------------------------------------------------------
 
 
-def _skewed(nodes: int, edges: int, generator: torch.Generator) -> Tensor:
+def skewed(nodes: int, edges: int, generator: torch.Generator) -> Tensor:
     """Edges with more of them at the first nodes."""
     targets = (torch.rand(edges, generator=generator) ** 2 * nodes).long().clamp_(max=nodes - 1)
     return torch.stack([torch.randint(nodes, (edges,), generator=generator), targets])
 
 
-def _molecule(generator: torch.Generator) -> Data:
+def molecule(generator: torch.Generator) -> Data:
     """A chain of 12 to 29 atoms with some more bonds, each in both directions."""
     atoms = int(torch.randint(12, 30, (1,), generator=generator))
     chain = torch.stack([torch.arange(atoms - 1), torch.arange(1, atoms)])
@@ -74,7 +74,7 @@ def _molecule(generator: torch.Generator) -> Data:
 def _batches(size: int, scale: float) -> Iterator[Data]:
     """Shuffled batches of molecules, another order in each epoch."""
     generator = torch.Generator().manual_seed(1)
-    molecules = [_molecule(generator) for _ in range(max(int(2560 * scale), 2 * size))]
+    molecules = [molecule(generator) for _ in range(max(int(2560 * scale), 2 * size))]
     while True:
         yield from DataLoader(molecules, size, shuffle=True, drop_last=True, generator=generator)
 
@@ -110,7 +110,7 @@ def _graph(nodes: int, degree: int, width: int, classes: int, scale: float) -> D
     nodes = int(nodes * scale)
     return Data(
         x=torch.randn(nodes, width, generator=generator),
-        edge_index=_skewed(nodes, nodes * degree, generator),
+        edge_index=skewed(nodes, nodes * degree, generator),
         y=torch.randint(classes, (nodes,), generator=generator),
     )
 
@@ -118,7 +118,7 @@ def _graph(nodes: int, degree: int, width: int, classes: int, scale: float) -> D
 # ---- models -------------------------------------------------------------------------------------
 
 
-class _Stack(torch.nn.Module):
+class Stack(torch.nn.Module):
     """Layers with ReLU between them, and a linear map of their last result."""
 
     def __init__(self, layers: list[torch.nn.Module], out: int | None = None) -> None:
@@ -133,14 +133,14 @@ class _Stack(torch.nn.Module):
         return made
 
 
-def _mlp(inputs: int) -> torch.nn.Module:
+def mlp(inputs: int) -> torch.nn.Module:
     return torch.nn.Sequential(
         torch.nn.Linear(inputs, WIDE), torch.nn.ReLU(), torch.nn.Linear(WIDE, WIDE)
     )
 
 
-def _four(make: Callable[[int], torch.nn.Module]) -> _Stack:
-    return _Stack([make(32), make(WIDE), make(WIDE), make(WIDE)], 2)
+def four(make: Callable[[int], torch.nn.Module]) -> Stack:
+    return Stack([make(32), make(WIDE), make(WIDE), make(WIDE)], 2)
 
 
 def _of_molecules(scale: float, make: Callable[[int], torch.nn.Module], bonds: bool) -> Program:
@@ -151,7 +151,7 @@ def _of_molecules(scale: float, make: Callable[[int], torch.nn.Module], bonds: b
         pooled = nn.global_add_pool(model(b.x, b.edge_index, *more), b.batch, b.num_graphs)
         return F.cross_entropy(model.head(pooled), b.y)
 
-    return Program(_four(make), _batches(max(int(128 * scale), 4), scale), loss)
+    return Program(four(make), _batches(max(int(128 * scale), 4), scale), loss)
 
 
 def _of_nodes(model: torch.nn.Module, data: Any) -> Program:
@@ -177,7 +177,7 @@ class _Gated(nn.MessagePassing):  # type: ignore[misc]
 def _gated(scale: float) -> Program:
     data = _graph(60_000, 16, WIDE, 2, scale)
     data.distance = torch.rand(data.edge_index.shape[1], 1)
-    model = _Stack([_Gated() for _ in range(3)])
+    model = Stack([_Gated() for _ in range(3)])
     return Program(model, data, lambda m, b: m(b.x, b.edge_index, b.distance).pow(2).mean())
 
 
@@ -281,12 +281,12 @@ def _schnet(scale: float) -> Program:
     return Program(_Potential(), _batches(max(int(64 * scale), 4), scale), loss)
 
 
-class _Gps(torch.nn.Module):
+class Gps(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.first = torch.nn.Linear(32, WIDE)
         make = partial(nn.GINEConv, edge_dim=8)
-        layers = [nn.GPSConv(WIDE, make(_mlp(WIDE)), heads=4) for _ in range(3)]
+        layers = [nn.GPSConv(WIDE, make(mlp(WIDE)), heads=4) for _ in range(3)]
         self.layers = torch.nn.ModuleList(layers)
 
     def forward(self, b: Any) -> Tensor:
@@ -298,32 +298,32 @@ class _Gps(torch.nn.Module):
 
 def _gps(scale: float) -> Program:
     batches = _batches(max(int(64 * scale), 4), scale)
-    return Program(_Gps(), batches, lambda m, b: m(b).pow(2).mean())
+    return Program(Gps(), batches, lambda m, b: m(b).pow(2).mean())
 
 
 def _edge_conv(scale: float) -> Program:
-    layers = [nn.EdgeConv(_mlp(6), "max"), nn.EdgeConv(_mlp(2 * WIDE), "max")]
+    layers = [nn.EdgeConv(mlp(6), "max"), nn.EdgeConv(mlp(2 * WIDE), "max")]
     loss = lambda m, b: m(b.x, b.edge_index).pow(2).mean()  # noqa: E731
-    return Program(_Stack(list(layers)), _clouds(scale), loss)
+    return Program(Stack(list(layers)), _clouds(scale), loss)
 
 
 PROGRAMS: dict[str, Callable[[float], Program]] = {
     "gcn_nodes": lambda s: _of_nodes(
-        _Stack([nn.GCNConv(128, 256), nn.GCNConv(256, 256), nn.GCNConv(256, 40)]),
+        Stack([nn.GCNConv(128, 256), nn.GCNConv(256, 256), nn.GCNConv(256, 40)]),
         _graph(169_000, 14, 128, 40, s),
     ),
     "gat_nodes": lambda s: _of_nodes(
-        _Stack([nn.GATConv(128, 32, 8), nn.GATConv(256, 40)]), _graph(169_000, 14, 128, 40, s)
+        Stack([nn.GATConv(128, 32, 8), nn.GATConv(256, 40)]), _graph(169_000, 14, 128, 40, s)
     ),
     "light_gcn": _light_gcn,
     "own_layer": _gated,
     "hetero_sage": _hetero,
     "rgcn": _rgcn,
     "sage_blocks": lambda s: _of_nodes(
-        _Stack([nn.SAGEConv(100, 256), nn.SAGEConv(256, 256), nn.SAGEConv(256, 40)]), _blocks(s)
+        Stack([nn.SAGEConv(100, 256), nn.SAGEConv(256, 256), nn.SAGEConv(256, 40)]), _blocks(s)
     ),
-    "gin_molecules": lambda s: _of_molecules(s, lambda n: nn.GINConv(_mlp(n)), False),
-    "gine_molecules": lambda s: _of_molecules(s, lambda n: nn.GINEConv(_mlp(n), edge_dim=8), True),
+    "gin_molecules": lambda s: _of_molecules(s, lambda n: nn.GINConv(mlp(n)), False),
+    "gine_molecules": lambda s: _of_molecules(s, lambda n: nn.GINEConv(mlp(n), edge_dim=8), True),
     "gcn_molecules": lambda s: _of_molecules(s, lambda n: nn.GCNConv(n, WIDE), False),
     "sage_molecules": lambda s: _of_molecules(s, lambda n: nn.SAGEConv(n, WIDE), False),
     "gat_molecules": lambda s: _of_molecules(s, lambda n: nn.GATConv(n, WIDE // 4, 4), False),
