@@ -321,17 +321,20 @@ def _gps(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> 
 
 def _dense(original: Callable[..., Any], x: Tensor, batch: Any = None, **kwargs: Any) -> Any:
     """to_dense_batch with the sizes of the padded batch."""
-    ghosts = None if torch.compiler.is_compiling() else now()
-    sizes = None if ghosts is None else ghosts.graphs_of(batch)
-    if sizes is None:
+    gathers, ghosts = getattr(_now, "gathers", None), now()
+    if gathers is None or ghosts is None or kwargs:
         return original(x, batch, **kwargs)
+    sizes = ghosts.graphs_of(batch)
+    if sizes is None:
+        return original(x, batch)
     graphs, largest = sizes
-    out, mask = original(x, batch, max_num_nodes=largest, batch_size=graphs, **kwargs)
     counts = batch.new_zeros(graphs).index_add_(0, batch, torch.ones_like(batch))
     first = counts.cumsum(0) - counts
-    places = torch.arange(batch.size(0), device=batch.device) - first[batch] + batch * largest
-    _now.gathers.mask, _now.gathers.places = mask, places
-    return out, mask
+    nodes = torch.arange(batch.size(0), device=batch.device)
+    gathers.places = nodes - first[batch] + batch * largest
+    gathers.mask = torch.arange(largest, device=batch.device) < counts.unsqueeze(1)
+    out = x.new_zeros((graphs * largest, *x.shape[1:])).index_copy(0, gathers.places, x)
+    return out.view(graphs, largest, *x.shape[1:]), gathers.mask
 
 
 _installed = False

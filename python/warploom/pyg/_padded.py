@@ -27,6 +27,7 @@ _RATIO = 1.3  # of a size to the next smaller one
 _SPREADS = 4  # standard deviations that a size lies above the mean
 _ROOM = 1.03  # and at least so much above the largest batch
 _CROWD = 8  # times as many edges as a node has in the mean may a ghost have
+_LARGE = 1 << 20  # bytes from which on a tensor is copied to a GPU by itself
 _IGNORED = -100  # by PyTorch's losses of classes
 
 
@@ -304,94 +305,104 @@ class _Filled:
         self.owner, self.data, self.have, self.size = owner, data, have, size
         self.old = {"node": have.nodes, "edge": have.edges, "graph": (have.graphs,)}
         self.new = {"node": size.nodes, "edge": size.edges, "graph": (size.graphs,)}
-        self.lines = {
-            key: next((line for line in owner._lines.get(key, lines) if line in lines), None)
-            for key, lines in _lines_of(data, have).items()
-        }
+        self.lines: dict[tuple[int, str], _Line | None] = {}
 
     def made(self) -> Any:
         """The batch, whose tensors lie in one memory on the device."""
-        names: list[tuple[int, str]] = []
-        forms: list[tuple[torch.dtype, tuple[int, ...]]] = []
-        sources: list[Any] = []
+        small: list[Any] = []
+        large: list[Any] = []
         for number, store in enumerate(self.data.stores):
             for key, value in store.items():
                 if isinstance(value, Tensor) and value.layout == torch.strided:
-                    names.append((number, key))
-                    forms.append((value.dtype, self._shape(number, key, value)))
-                    sources.append(value.detach())
-        for number, key, kind, at in self._masks():
-            names.append((number, key))
-            forms.append((torch.bool, (self.new[kind][at],)))
-            sources.append((kind, at))
-        layouts, form = self.owner._layouts, (tuple(names), tuple(forms))
+                    name = number, key
+                    self.lines[name] = self._line(name, value)
+                    is_large = value.numel() * value.dtype.itemsize >= _LARGE
+                    shape = self._shape(name, value)
+                    (large if is_large else small).append((name, (value.dtype, shape), value))
+        for name, kind, at in self._masks():
+            small.append((name, (torch.bool, (self.new[kind][at],)), (kind, at)))
+        names, forms, sources = zip(*small, *large)
+        layouts, form = self.owner._layouts, (names, forms)
         layout = layouts.get(form) or layouts.setdefault(form, Layout(forms))
-        whole = self._filled(names, layout, sources)
-        return self._with(Whole(whole, layout, dict(zip(names, layout.views(whole)))))
+        whole, views = self._filled(names, layout, sources, len(small))
+        return self._with(Whole(whole, layout, dict(zip(names, views))))
 
-    def _shape(self, number: int, key: str, value: Tensor) -> tuple[int, ...]:
-        shape, line = list(value.shape), self.lines.get((number, key))
+    def _line(self, name: tuple[int, str], value: Tensor) -> _Line | None:
+        """What an attribute has lines for."""
+        known = self.owner._lines.get(name)
+        if known is None:
+            known = _lines_of(self.data, self.have).get(name, [])
+        for line in known:
+            kind, at, dim = line
+            if -value.dim() <= dim < value.dim() and value.size(dim) == self.old[kind][at]:
+                return line
+        return None
+
+    def _shape(self, name: tuple[int, str], value: Tensor) -> tuple[int, ...]:
+        shape, line = list(value.shape), self.lines[name]
         if line is not None:
             kind, at, dim = line
             shape[dim] = self.new[kind][at]
-        elif key == "ptr" and self.size.graphs:
+        elif name[1] == "ptr" and self.size.graphs:
             shape = [self.size.graphs + 1]
         return tuple(shape)
 
-    def _masks(self) -> Iterator[tuple[int, str, str, int]]:
-        """The store, name and kind of each mask."""
+    def _masks(self) -> Iterator[tuple[tuple[int, str], str, int]]:
+        """The store and name of each mask, and its kind."""
         numbers = {id(store): number for number, store in enumerate(self.data.stores)}
         for at, store in enumerate(self.data.node_stores):
-            yield numbers[id(store)], "node_mask", "node", at
+            yield (numbers[id(store)], "node_mask"), "node", at
         for at, store in enumerate(self.data.edge_stores):
-            yield numbers[id(store)], "edge_mask", "edge", at
+            yield (numbers[id(store)], "edge_mask"), "edge", at
         if self.size.graphs:
-            yield 0, "graph_mask", "graph", 0
+            yield (0, "graph_mask"), "graph", 0
 
-    def _filled(self, names: list[Any], layout: Layout, sources: list[Any]) -> Tensor:
+    def _filled(
+        self, names: Sequence[Any], layout: Layout, sources: Sequence[Any], small: int
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The memory and its tensors. The first ones, which are small, go to a GPU by one copy."""
         device = self.owner.device
         is_there = all(isinstance(one, tuple) or one.device == device for one in sources)
-        is_staged = device.type == "cuda" and not is_there
-        whole = torch.empty(
-            layout.size, dtype=torch.uint8, device="cpu" if is_staged else device,
-            pin_memory=is_staged,
-        )  # fmt: skip
-        with torch.no_grad():
-            for name, out, source in zip(names, layout.views(whole), sources):
-                if isinstance(source, tuple):
-                    kind, at = source
-                    out[: self.old[kind][at]] = True
-                    out[self.old[kind][at] :] = False
-                else:
-                    self._fill(name, out, source)
-        if not is_staged:
-            return whole
-        # The allocator of page-locked memory keeps it until the copy has ended.
-        return torch.empty(layout.size, dtype=torch.uint8, device=device).copy_(
-            whole, non_blocking=True
-        )
+        whole = torch.empty(layout.size, dtype=torch.uint8, device=device)
+        views = layout.views(whole)
+        first, staged = 0, None
+        if device.type == "cuda" and not is_there:
+            first = small
+            staged = torch.empty(layout.begin(small), dtype=torch.uint8, pin_memory=True)
+            for name, out, source in zip(names, layout.views(staged, small), sources):
+                self._fill(name, out, source)
+            # The allocator of page-locked memory keeps it until the copy has ended.
+            whole[: staged.numel()].copy_(staged, non_blocking=True)
+        for name, out, source in zip(names[first:], views[first:], sources[first:]):
+            self._fill(name, out, source)
+        return whole, views
 
-    def _fill(self, name: tuple[int, str], out: Tensor, source: Tensor) -> None:
+    def _fill(self, name: tuple[int, str], out: Tensor, source: Any) -> None:
         """The lines of an attribute, and those of ghosts behind them."""
-        number, key = name
-        line = self.lines.get(name)
+        if isinstance(source, tuple):  # of a mask
+            kind, at = source
+            out[: self.old[kind][at]] = True
+            out[self.old[kind][at] :] = False
+            return
+        (number, key), source = name, source.detach()
+        line = self.lines[name]
         if key == "ptr" and self.size.graphs:
             nodes = self._number_of(number)
-            out[: self.have.graphs + 1] = source
-            out[self.have.graphs :] = self.have.nodes[nodes] + self._first_of_ghost_graphs(nodes)
+            out[: self.have.graphs + 1].copy_(source)
+            ends = self.have.nodes[nodes] + self._first_of_ghost_graphs(nodes)
+            out[self.have.graphs :].copy_(ends)
             return
         if line is None:
-            out.copy_(source)
+            out.copy_(source, non_blocking=True)
             return
         kind, at, dim = line
         first, count = self.old[kind][at], self.new[kind][at]
-        out, source = out.movedim(dim, 0), source.movedim(dim, 0)
-        out[:first] = source
+        out.narrow(dim, 0, first).copy_(source, non_blocking=True)
         if first == count:
             return
-        ghosts = out[first:]
+        ghosts = out.narrow(dim, first, count - first)
         if key == "edge_index":
-            self._join(at, ghosts.movedim(0, dim))
+            self._join(at, ghosts)
         elif key == "batch" or (key.endswith("_batch") and self.size.graphs):
             self._number(kind, at, ghosts, is_batch=key == "batch")
         elif key in self.owner._labels and source.dtype != torch.bool:
@@ -399,7 +410,7 @@ class _Filled:
         elif source.dtype == torch.bool:
             ghosts.fill_(False)
         else:
-            _repeat(ghosts, source)
+            _repeat(ghosts, source, dim)
 
     def _number_of(self, number: int) -> int:
         """Which type of nodes a store has."""
@@ -469,11 +480,12 @@ class _Filled:
         return made
 
 
-def _repeat(ghosts: Tensor, source: Tensor) -> None:
+def _repeat(ghosts: Tensor, source: Tensor, dim: int) -> None:
     """Copies of real lines; ones where there are none."""
-    if not source.size(0):
+    count, real = ghosts.size(dim), source.size(dim)
+    if not real:
         ghosts.fill_(1 if source.is_floating_point() else 0)
         return
-    for first in range(0, ghosts.size(0), source.size(0)):
-        part = ghosts[first : first + source.size(0)]
-        part.copy_(source[: part.size(0)])
+    for first in range(0, count, real):
+        more = min(real, count - first)
+        ghosts.narrow(dim, first, more).copy_(source.narrow(dim, 0, more), non_blocking=True)

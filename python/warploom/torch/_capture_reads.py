@@ -92,6 +92,8 @@ class _Note(TorchFunctionMode):
         if tensor in self.known:
             return
         self.known.add(tensor)
+        if tensor.grad_fn is not None:  # made by a step; a function of autograd shows no results
+            return
         if self.text is None and self._before is not None and tensor not in self._before:
             form = f"{str(tensor.dtype).rpartition('.')[2]} {tuple(tensor.shape)}"
             self.text = f"{place('torch_geometric')} reads another tensor, {form},"

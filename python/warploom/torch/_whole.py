@@ -36,12 +36,19 @@ class Layout:
             self.places.append(_Place(dtype, shape, tuple(reversed(strides)), first))
             self.size += -(-count * dtype.itemsize // _ALIGNED) * _ALIGNED
 
-    def views(self, whole: Tensor) -> list[Tensor]:
-        """The tensors that lie in a whole, which has `size` bytes of uint8."""
-        typed = {dtype: whole.view(dtype) for dtype, *_ in self.places}
+    def begin(self, number: int) -> int:
+        """The byte where this tensor begins; the end of the whole behind the last one."""
+        if number == len(self.places):
+            return self.size
+        return self.places[number].first * self.places[number].dtype.itemsize
+
+    def views(self, whole: Tensor, count: int | None = None) -> list[Tensor]:
+        """The first `count` tensors, or all, that lie in a whole of uint8."""
+        places = self.places[:count]
+        typed = {dtype: whole.view(dtype) for dtype in {place.dtype for place in places}}
         return [
             typed[dtype].as_strided(shape, strides, first)
-            for dtype, shape, strides, first in self.places
+            for dtype, shape, strides, first in places
         ]
 
 

@@ -1,5 +1,6 @@
 """padded: ghosts that change no result, and training that is equal to that without them."""
 
+import contextlib
 import copy
 import itertools
 import warnings
@@ -17,6 +18,7 @@ from torch_geometric.loader import DataLoader  # noqa: E402
 import warploom.pyg  # noqa: E402
 from warploom.pyg import _ghosts, padded  # noqa: E402
 from warploom.torch import _capture, capture  # noqa: E402
+from warploom.torch._capture_reads import Reads  # noqa: E402
 
 CHANNELS, CLASSES = 4, 3
 BATCH = 6
@@ -314,13 +316,46 @@ def test_layers_in_a_step_that_is_replayed(conv):
         gradients = []
         for one in (real, batch):
             model.zero_grad()
-            surrounding = _ghosts._surround(one)
-            with warploom.pyg.accelerate(), surrounding, _capture._replayed(one is batch):
+            with _replaying(one) if one is batch else contextlib.nullcontext():
                 loss = cross_entropy(model(one), one.y)
             loss.backward()
             gradients.append([loss.detach(), *(p.grad for p in model.parameters())])
         for wanted, found in zip(*gradients, strict=True):
             torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("conv", CONVS)
+def test_no_step_reads_other_tensors(conv):
+    """What layers on warploom make and keep is not taken for a batch of the step itself."""
+    torch.manual_seed(0)
+    model = Model(conv, norm="batch").double()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    reads, loader = Reads(), padded(batches(), device="cpu")
+    for batch in loader:
+        with _replaying(batch), reads.noted(batch):
+            optimizer.zero_grad()
+            cross_entropy(model(batch), batch.y).backward()
+            optimizer.step()
+        assert reads.reason() is None
+    outside = iter(loader)
+    for _ in range(3):
+        batch = next(outside)
+        with _replaying(batch), reads.noted(()):
+            model.convs[0](batch.x, batch.edge_index, **_options_of(conv, batch))
+    assert "reads another tensor" in reads.reason()
+
+
+@contextlib.contextmanager
+def _replaying(batch):
+    """As a capture runs a step on warploom."""
+    with warploom.pyg.accelerate(), _ghosts._surround(batch), _capture._replayed(True):
+        yield
+
+
+def _options_of(conv, batch):
+    if conv == "gps":
+        return {"batch": batch.batch}
+    return {"edge_attr": batch.edge_attr} if conv in ("gine", "gat-edges") else {}
 
 
 def test_dropout():
