@@ -20,8 +20,8 @@ from warploom.pyg._walks import PRODUCT, reduced, softmax
 
 _LEAST_VARIANCE = 1e-5  # of EGConv's std
 
-# From the results of the walk, the row of each edge, and the rows to what the layer aggregates.
-_Finish = Callable[[Sequence[Tensor], Tensor, int], Tensor]
+# From the results of the walk to what the layer aggregates.
+_Finish = Callable[[Edges, Sequence[Tensor]], Tensor]
 
 
 class _Summed:
@@ -46,14 +46,15 @@ def _plan(module: Any) -> tuple[tuple[str, ...], _Finish]:
         variance = getattr(module, "var_aggr", module)
         if getattr(variance, "semi_grad", False):
             raise Refused("aggregation with semi_grad")
-        return (REDUCTIONS[kind],), lambda results, index, rows: results[0]
+        return (REDUCTIONS[kind],), lambda edges, results: results[0]
     if kind is MultiAggregation:
         return _plan_of_several(module)
     if kind is DegreeScalerAggregation:
         reductions, finish = _plan(module.aggr)
 
-        def scale(results: Sequence[Tensor], index: Tensor, rows: int) -> Tensor:
-            summed = _Summed(module, finish(results, index, rows))
+        def scale(edges: Edges, results: Sequence[Tensor]) -> Tensor:
+            summed = _Summed(module, finish(edges, results))
+            index, rows = edges.ends("row"), edges.graph.rows
             scaled: Tensor = DegreeScalerAggregation.forward(summed, None, index, None, rows, 0)
             return scaled
 
@@ -65,10 +66,10 @@ def _plan_of_several(module: MultiAggregation) -> tuple[tuple[str, ...], _Finish
     plans = [_plan(part) for part in module.aggrs]
     reductions = tuple(kind for kinds, _ in plans for kind in kinds)
 
-    def join(results: Sequence[Tensor], index: Tensor, rows: int) -> Tensor:
+    def join(edges: Edges, results: Sequence[Tensor]) -> Tensor:
         parts, start = [], 0
         for kinds, finish in plans:
-            parts.append(finish(results[start : start + len(kinds)], index, rows))
+            parts.append(finish(edges, results[start : start + len(kinds)]))
             start += len(kinds)
         joined: Tensor = module.combine(parts)
         return joined
@@ -125,7 +126,6 @@ def aggregation_of(layer: MessagePassing) -> Callable[[Edges, Value, dict[str, A
     reductions, finish = _plan(module)
 
     def aggregate(edges: Edges, value: Value, given: dict[str, Any]) -> Tensor:
-        results = reduced(edges, value, reductions)
-        return finish(results, edges.ends["row"], edges.graph.rows)
+        return finish(edges, reduced(edges, value, reductions))
 
     return aggregate

@@ -150,11 +150,13 @@ def dims_of(part: Any) -> int:
 
 
 def _binary(name: str, left: Any, right: Any) -> Any:
-    edges = edges_of(left, right)
-    dims = max(dims_of(left), dims_of(right))
-    if any(isinstance(part, Term) and part.dims != dims for part in (left, right)):
-        raise Refused("the message broadcasts edges over another dimension")
-    first, second = (value_of(edges, part, dims) for part in (left, right))
+    edges = left.edges if isinstance(left, Term) else right.edges
+    dims, others = dims_of(left), dims_of(right)
+    if dims != others:
+        dims = max(dims, others)
+        if any(isinstance(part, Term) and part.dims != dims for part in (left, right)):
+            raise Refused("the message broadcasts edges over another dimension")
+    first, second = value_of(edges, left, dims), value_of(edges, right, dims)
     if isinstance(first, Joined):
         first = padded(first)
     if isinstance(second, Joined):

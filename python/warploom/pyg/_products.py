@@ -227,8 +227,7 @@ def _with_norm(
 def wraps() -> dict[type, Callable[..., Any]]:
     """What wraps the propagate of each of these layers."""
     return {
-        cls: serving(_propagate, cls, left=None if cls in ALWAYS else left_to_pyg)
-        for cls in LAYERS
+        cls: serving(_propagate, cls, left=None if cls in ALWAYS else left_to_pyg) for cls in LAYERS
     }
 
 

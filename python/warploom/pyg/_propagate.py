@@ -16,8 +16,8 @@ Code of `torch.compile` and `torch.export` is served by ops (`_compiled`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -137,11 +137,10 @@ def _key_of(layer: MessagePassing, kwargs: dict[str, Any], beside: bool = False)
     return layer.training, torch.is_grad_enabled(), is_none, beside
 
 
-@contextmanager
-def _noting(layer: MessagePassing, key: Any) -> Iterator[None]:
-    """Keep the reason why a message or an aggregation is refused."""
+def _noting(layer: MessagePassing, key: Any, run: Callable[..., Any], *args: Any) -> Any:
+    """What `run` gives; the reason why it refuses a message or an aggregation is kept."""
     try:
-        yield
+        return run(*args)
     except (MemoryError, torch.cuda.OutOfMemoryError):
         raise
     # A message may do anything; what it cannot do with a Term is shown by many errors.
@@ -165,12 +164,9 @@ def _traced(
     reasons = _reasons.get(layer)
     if reasons is not None and key in reasons:
         raise Refused(reasons[key])
-    with _noting(layer, key):
-        aggregate = aggregation_of(layer)
+    aggregate = _noting(layer, key, aggregation_of, layer)
     trace = Trace(layer, edge_index, size, kwargs)
-    with _noting(layer, key):
-        out = trace.aggregated(aggregate, beside)
-    return trace.updated(out)
+    return trace.updated(_noting(layer, key, trace.aggregated, aggregate, beside))
 
 
 def _of_signals(

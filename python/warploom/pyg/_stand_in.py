@@ -225,42 +225,49 @@ def apply(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         written.endswith("_") and not written.startswith("__")
     )
     in_place = in_place or written in ("__iadd__", "__isub__", "__imul__", "__itruediv__")
-    terms = [arg for arg in flat((args, kwargs)) if isinstance(arg, Term)]
+    leaves = flat(args) + flat(kwargs) if kwargs else flat(args)
+    terms = [leaf for leaf in leaves if isinstance(leaf, Term)]
     if terms[0].edges.has_gradients != torch.is_grad_enabled():
         raise Refused("the message turns gradients on or off")
     if name in _REASONS:
         raise Refused(_REASONS[name])
     if in_place and any(one.has_views for one in terms):
         raise Refused(f"the message writes features of edges in place ({name})")
-    args, kwargs = _with_made(args), _with_made(kwargs)
-    if not any(isinstance(arg, Term) for arg in flat((args, kwargs))):
-        return function(*args, **kwargs)
+    made = [one for one in terms if one.made is not None]
+    if made:
+        args, kwargs = _with_made(args), _with_made(kwargs)
+        if len(made) == len(terms):
+            return function(*args, **kwargs)
     if name in _SWAPPED:
         name, args = _SWAPPED[name], args[::-1]
-    made = _rule(_ALIASES.get(name, name), function, args, kwargs)
+    result = _rule(_ALIASES.get(name, name), function, args, kwargs)
     if not in_place:
-        return made
+        return result
     target = args[0]
     is_like = (
         isinstance(target, Term)
-        and isinstance(made, Term)
-        and (made.value.line, made.value.dtype) == (target.value.line, target.value.dtype)
+        and isinstance(result, Term)
+        and (result.value.line, result.value.dtype) == (target.value.line, target.value.dtype)
     )
     if not is_like:
         raise Refused(f"the message writes features of edges in place ({name})")
-    target.value = made.value
+    target.value = result.value
     return target
+
+
+_NESTED = (tuple, list, dict)
 
 
 def flat(value: Any) -> list[Any]:
     """The leaves of nested arguments."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, (tuple, list)):
+    kind = type(value)
+    if kind is dict:
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
         return [value]
     found = []
     for part in value:
-        if isinstance(part, (tuple, list, dict)):
+        if type(part) in _NESTED or isinstance(part, (tuple, list)):
             found += flat(part)
         else:
             found.append(part)
@@ -282,8 +289,9 @@ def _rule(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     rule = RULES.get(name)
     if rule is None:
         return by_torch(name, function, args, kwargs)
-    options = {key: value for key, value in kwargs.items() if key != "inplace"}
-    return rule(*args, **options)
+    if "inplace" in kwargs:
+        kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+    return rule(*args, **kwargs)
 
 
 def by_torch(name: str, function: Any, args: Any, kwargs: Any) -> Any:

@@ -25,6 +25,7 @@ from warploom.torch._internals import is_plain
 
 ENDS = ("_i", "_j")
 _OTHER_DIMENSION = "the message has edges in another dimension than features have nodes"
+_OF_EDGES = {"index": "row", "edge_index_i": "row", "edge_index_j": "column"}
 Aggregate = Callable[[Edges, Value, dict[str, Any]], Tensor]
 _WEIGHTS = "_alpha"  # where layers of PyG keep the weights of edges that a caller may ask for
 
@@ -65,12 +66,8 @@ class Trace:
         else:
             found = find_sorted(layer, edge_index, to_source, rows, cols)
         self.edges = Edges(found, _names.plain_edges(edge_index), to_source, widest)
-        row, column = self.edges.ends["row"], self.edges.ends["column"]
         self.special = {
             "edge_index": edge_index,
-            "edge_index_i": row,
-            "edge_index_j": column,
-            "index": row,
             "adj_t": None,
             "ptr": None,
             "size": sizes,
@@ -91,21 +88,27 @@ class Trace:
 
     def arguments(self, names: Sequence[str]) -> dict[str, Any]:
         """What a method of the layer gets for its parameters, but for those with a default."""
-        known = (self.nodes, self.special, self.kwargs)
-        return {name: self._argument(name) for name in names if any(name in of for of in known)}
+        found = {}
+        for name in names:
+            if name in self.nodes:
+                found[name] = self._of_nodes(name, self.nodes[name])
+            elif name in _OF_EDGES:
+                found[name] = self.edges.ends(_OF_EDGES[name])
+            elif name in self.special:
+                found[name] = self.special[name]
+            elif name in self.kwargs:
+                found[name] = self.kwargs[name]
+        return found
 
-    def _argument(self, name: str) -> Any:
-        if name in self.nodes:
-            data = self.nodes[name]
-            if not isinstance(data, Tensor):
-                return data
-            place = "row" if name.endswith("_i") else "column"
-            if data.is_floating_point():
-                return term(self.edges, Sum({place: data}))
-            if columns_of(data.shape[1:]) > 1:
-                raise Refused(f"features of type {data.dtype}")
-            return data.index_select(0, self.edges.ends[place])
-        return self.special[name] if name in self.special else self.kwargs[name]
+    def _of_nodes(self, name: str, data: Any) -> Any:
+        if not isinstance(data, Tensor):
+            return data
+        place = "row" if name.endswith("_i") else "column"
+        if data.is_floating_point():
+            return term(self.edges, Sum({place: data}))
+        if columns_of(data.shape[1:]) > 1:
+            raise Refused(f"features of type {data.dtype}")
+        return data.index_select(0, self.edges.ends(place))
 
     def aggregated(self, aggregate: Aggregate, beside: bool = False) -> Tensor:
         """The aggregation of the message; beside: of features that hold several signals."""
@@ -164,7 +167,8 @@ class Trace:
         if self.layer._warploom_is_of_pyg("update"):
             return out
         names = self.layer._warploom_names("update").split()
-        if any(name.endswith(ENDS) and name not in self.special for name in names):
+        known = {*self.special, *_OF_EDGES}
+        if any(name.endswith(ENDS) and name not in known for name in names):
             raise Refused("an update that reads features of edges")
         updated: Tensor = self.layer.update(out, **self.arguments(names))
         return updated

@@ -38,8 +38,12 @@ class Sum:
 
     def __init__(self, parts: dict[str, Tensor]) -> None:
         self.parts = parts
-        self.line = broadcast(*(part.shape[1:] for part in parts.values()))
-        self.dtype = promote(part.dtype for part in parts.values())
+        if len(parts) == 1:
+            (part,) = parts.values()
+            self.line, self.dtype = tuple(part.shape[1:]), part.dtype
+            return
+        self.line = broadcast(*[part.shape[1:] for part in parts.values()])
+        self.dtype = promote([part.dtype for part in parts.values()])
 
     def full(self, edges: Edges) -> dict[str, Tensor]:
         """The parts, each with all columns."""
@@ -97,7 +101,10 @@ def promote(types: Any) -> torch.dtype:
 def broadcast(*lines: Sequence[int]) -> Line:
     """As torch.broadcast_shapes, which takes longer than a small kernel."""
     first = tuple(lines[0])
-    if all(tuple(line) == first for line in lines):
+    for line in lines:
+        if line != first:
+            break
+    else:
         return first
     dims = max(len(line) for line in lines)
     found = []
@@ -110,6 +117,8 @@ def broadcast(*lines: Sequence[int]) -> Line:
 
 
 def columns_of(line: Sequence[int]) -> int:
+    if len(line) == 1:
+        return line[0]
     columns = 1
     for extent in line:
         columns *= extent
@@ -129,9 +138,8 @@ class Edges:
         self.is_traced = isinstance(self.graph, EdgeList)
         self.edge_index = edge_index
         self.device = edge_index.device
-        sources, targets = for_pyg(edge_index[0]), for_pyg(edge_index[1])
-        row, column = (sources, targets) if to_source else (targets, sources)
-        self.ends = {"row": row, "column": column}  # of each edge
+        self._to_source = to_source
+        self._ends: dict[str, Tensor] = {}
         self.count = edge_index.size(1)
         self.widest = widest
         self.operands: dict[str, tuple[str, Tensor]] = {}
@@ -139,6 +147,13 @@ class Edges:
         self.shape_is_read = False  # by the message, of a Term
         self._versions: list[tuple[Tensor, int]] = []
         self._negatives: list[tuple[Tensor, Tensor]] = []
+
+    def ends(self, place: str) -> Tensor:
+        """The row or the column of each edge."""
+        if place not in self._ends:
+            at = 0 if self._to_source == (place == "row") else 1
+            self._ends[place] = for_pyg(self.edge_index[at])
+        return self._ends[place]
 
     def name(self, place: str, tensor: Tensor) -> str:
         """The name of an operand in trees."""
@@ -284,7 +299,7 @@ def _is_per_head(line: Line, of: Line, frame: Line) -> bool:
 
 def _tree(edges: Edges, value: Sum | Expression, line: Line, frame: Line) -> Tree:
     """The tree of a value as a part of an expression with this line."""
-    wide = columns_of(value.line) == columns_of(line)
+    wide = value.line == line or columns_of(value.line) == columns_of(line)
     if not (wide or columns_of(value.line) == 1 or _is_per_head(value.line, line, frame)):
         if isinstance(value, Expression):
             raise Refused("the message repeats computed values")
@@ -295,8 +310,8 @@ def _tree(edges: Edges, value: Sum | Expression, line: Line, frame: Line) -> Tre
     names = []
     for place, part in value.parts.items():
         own = tuple(part.shape[1:])
-        shared = columns_of(own) == 1 or _is_per_head(own, line, frame)
-        if columns_of(own) != columns_of(value.line) and not shared:
+        is_shared = columns_of(own) == 1 or _is_per_head(own, line, frame)
+        if own != value.line and columns_of(own) != columns_of(value.line) and not is_shared:
             part = spread(edges, place, part, value.line)
         names.append(edges.name(place, part))
     if len(names) == 1:

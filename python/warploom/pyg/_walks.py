@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,30 +48,56 @@ def shaped(tensor: Tensor, line: Sequence[int]) -> Tensor:
     return tensor if tensor.shape[1:] == line else tensor.reshape(tensor.size(0), *line)
 
 
-def _message(
-    edges: Edges, tree: Tree, frame: Line, reduce: Sequence[str], score: Tree | None = None
-) -> tuple[Tensor, ...]:
-    """The reductions of a tree; score: of the reduction "softmax"."""
+class _Text(NamedTuple):
+    """A message as the library reads it."""
+
+    text: str
+    heads: int
+    operands: list[tuple[str, str, Line]]  # name here, name in a tree, and shape of a line
+
+
+def _write(
+    tree: Tree, score: Tree | None, frame: Line, places: tuple[tuple[str, str, Line], ...]
+) -> _Text:
+    """The text of a tree. places: name, place and line of each operand of the edges."""
     n, heads = columns_of(frame), frame[0] if len(frame) == 2 else 1
-    used = names_in(tree) if score is None else names_in(tree, score)
-    dtype = promote(edges.operands[name][1].dtype for name in used)
+    used = set(names_in(tree) if score is None else names_in(tree, score))
+    operands = [(old, place, columns_of(line)) for old, place, line in places if old in used]
     names: dict[str, str] = {}
-    operands: dict[str, tuple[str, Tensor]] = {}
-    for old in sorted(used, key=lambda name: -columns_of(edges.operands[name][1].shape[1:])):
-        place, tensor = edges.operands[old]
-        columns = columns_of(tensor.shape[1:])
+    written = []
+    for old, place, columns in sorted(operands, key=lambda operand: -operand[2]):
         shape = frame if columns == n else (columns,) if columns > 1 else ()
         if place == "edge":
             free = ["a"] if columns in (1, heads) and columns < n else ["e"]
         else:
             free = list(_NAMES[place])
         free += [f"{place[0]}{i}" for i in range(len(used))]
-        name = next(name for name in free if name not in operands)
+        name = next(name for name in free if name not in names.values())
         names[old] = name
-        operands[name] = place, shaped(tensor, shape).to(dtype)
+        written.append((name, old, shape))
     text = text_of(tree, names)
     if score is not None:
         text = compose(text, "s", {"s": text_of(score, names)})
+    return _Text(text, heads, written)
+
+
+_write_once = functools.lru_cache(maxsize=1024)(_write)
+
+
+def _message(
+    edges: Edges, tree: Tree, frame: Line, reduce: Sequence[str], score: Tree | None = None
+) -> tuple[Tensor, ...]:
+    """The reductions of a tree; score: of the reduction "softmax"."""
+    places = tuple(
+        [(name, place, tuple(one.shape[1:])) for name, (place, one) in edges.operands.items()]
+    )
+    write = _write if edges.is_traced else _write_once
+    text, heads, names = write(tree, score, frame, places)
+    dtype = promote([edges.operands[old][1].dtype for _, old, _ in names])
+    operands: dict[str, tuple[str, Tensor]] = {}
+    for name, old, shape in names:
+        place, tensor = edges.operands[old]
+        operands[name] = place, shaped(tensor, shape).to(dtype)
     return message_of_operands(edges.graph, text, tuple(reduce), heads, operands)
 
 
@@ -78,7 +106,7 @@ def gathered(edges: Edges, value: Value) -> Tensor:
     value = simple(value)
     if isinstance(value, Sum) and len(value.parts) == 1:
         ((place, part),) = value.parts.items()
-        part = part if place == "edge" else part.index_select(0, edges.ends[place])
+        part = part if place == "edge" else part.index_select(0, edges.ends(place))
         return deepened(part, len(value.line) + 1)
     expression = as_expression(edges, value)
     (result,) = _message(edges, expression.tree, expression.frame, ("edge",))
