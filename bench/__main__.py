@@ -32,6 +32,7 @@ _SUITES = {
     "scatter": ("time reductions by an index beside PyTorch's operators", ""),
     "programs": ("time training steps of programs as users write them, beside PyG", ""),
     "batches": ("time training steps on mini-batches, from host memory on", "--no-compile"),
+    "order": ("time steps in PyG's order of products and in the cheapest one", "--models --graphs"),
     "layers": ("time steps of PyG's layers beside PyG", "--layers --graphs --types"),
     "compiled": (
         "time eager, compiled and captured training steps",

@@ -15,13 +15,22 @@ from __future__ import annotations
 import threading
 import warnings
 from contextlib import ContextDecorator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch_geometric
 from torch_geometric.nn import MessagePassing
 
-from warploom.pyg import _attention, _edge_lists, _names, _products, _propagate, _switch
+from warploom import _arguments
+from warploom.pyg import (
+    _attention,
+    _edge_lists,
+    _forwards,
+    _names,
+    _products,
+    _propagate,
+    _switch,
+)
 from warploom.pyg._padded import padded
 
 __all__ = ["accelerate", "convert", "disable", "enable", "padded", "report"]
@@ -46,6 +55,7 @@ def _install() -> None:
         )
     try:
         _products.install()
+        _forwards.install()
         _attention.install()
         _edge_lists.install()
         _propagate.install(but=_attention.LAYERS, own=_products.wraps())
@@ -57,14 +67,25 @@ def _install() -> None:
         )
 
 
-def enable() -> None:
+def enable(*, reorder: bool | None = None, keep: int | None = None) -> None:
     """Run PyG's layers on warploom, in all threads, until `disable` was called as often.
 
-    The first call wraps methods of PyG, which stay wrapped and pass calls on while acceleration is
-    off; later calls only count.
+    reorder: False keeps PyG's order of products where another takes less time.
+    keep: bytes that products of constant features may take; 0 keeps none. By default they take at
+        most a quarter of the free memory.
+
+    None = as the `enable` before. The first call wraps methods of PyG, which stay wrapped and pass
+    calls on while acceleration is off; later calls only count.
     """
+    given: dict[str, Any] = {
+        "reorder": None if reorder is None else _arguments.flag("reorder", reorder),
+        "keep": None if keep is None else _arguments.integer("keep", keep),
+    }
     with _lock:
         _install()
+        last = _switch.options()
+        new = {name: value for name, value in given.items() if value is not None}
+        _switch.all_options.append(last._replace(**new))
         _switch.enabled += 1
 
 
@@ -74,19 +95,23 @@ def disable() -> None:
         if _switch.enabled == 0:
             raise RuntimeError("warploom: disable: acceleration is not enabled; call enable first")
         _switch.enabled -= 1
+        _switch.all_options.pop()
 
 
 class _Accelerated(ContextDecorator):
+    def __init__(self, reorder: bool | None, keep: int | None) -> None:
+        self._options: dict[str, Any] = {"reorder": reorder, "keep": keep}
+
     def __enter__(self) -> None:
-        enable()
+        enable(**self._options)
 
     def __exit__(self, *error: object) -> None:
         disable()
 
 
-def accelerate() -> _Accelerated:
+def accelerate(*, reorder: bool | None = None, keep: int | None = None) -> _Accelerated:
     """`enable` for the body of a with statement. Its backward may run later."""
-    return _Accelerated()
+    return _Accelerated(reorder, keep)
 
 
 def convert(module: _Module) -> _Module:
@@ -102,8 +127,10 @@ def convert(module: _Module) -> _Module:
     return module
 
 
-def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
+def report(*, reset: bool = False, orders: bool = False) -> dict[str, dict[str, int]]:
     """Calls by class of layer: under "warploom" those served, under a reason those left to PyG.
+
+    orders: calls of layers whose order of products is chosen, by order and reason.
 
     In code of `torch.compile`, calls that are served are counted when they run, but for those that
     a CUDA graph repeats, and calls left to PyG when they are compiled. `reset` sets all counts back
@@ -111,8 +138,10 @@ def report(*, reset: bool = False) -> dict[str, dict[str, int]]:
     """
     with _lock:
         calls: dict[str, dict[str, int]] = {}
-        for (name, reason), count in sorted(_switch.counts.items()):
+        counts = _switch.orders if orders else _switch.counts
+        for (name, reason), count in sorted(counts.items()):
             calls.setdefault(name, {})[reason] = count
         if reset:
             _switch.counts.clear()
+            _switch.orders.clear()
     return calls

@@ -6,7 +6,7 @@ Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,21 +31,14 @@ from torch_geometric.nn import (
     TAGConv,
 )
 
-from warploom.pyg import _compiled, _norm, _partitioned
-from warploom.pyg._checks import (
-    TYPES,
-    Refused,
-    check_dense,
-    check_edges,
-    check_sum,
-    reduction_of,
-)
+from warploom.pyg import _compiled, _partitioned
+from warploom.pyg._checks import TYPES, Refused, check_dense, check_edges, reduction_of
+from warploom.pyg._kept import Operands
 from warploom.pyg._names import note_methods, sizes_of
 from warploom.pyg._propagate import left_to_pyg, propagate, serving
 from warploom.pyg._sorted import find_sorted, order_values
 from warploom.pyg._switch import replace
-from warploom.torch._eager import multiply
-from warploom.torch._internals import is_deterministic, is_plain
+from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
 # Served whatever their sizes are; the others where a walk takes less time than PyG.
@@ -102,11 +95,19 @@ def _weights(
     return values.to(common), x.to(common)
 
 
-def _multiply(
-    layer: MessagePassing, edge_index: Any, size: Any, reduce: str, x: Any, edge_weight: Any,
-    root: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    """root: what the product adds to, by a factor."""
+class _Aggregation(NamedTuple):
+    """What a layer aggregates, checked."""
+
+    features: Tensor
+    weight: Tensor | None  # of edges, as it was given
+    values: Tensor | None  # the same, (nnz,) and of the features' type
+    rows: Any
+    cols: Any
+
+
+def _aggregation(
+    layer: MessagePassing, edge_index: Any, size: Any, x: Any, edge_weight: Any, is_square: bool
+) -> _Aggregation:
     to_source = layer.flow != "source_to_target"
     i, j = (0, 1) if to_source else (1, 0)
     features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)
@@ -121,8 +122,9 @@ def _multiply(
         if to_source:
             raise Refused("a sparse matrix with flow target_to_source")
         values: Tensor | None = _check_sparse(edge_index, features)
+        edge_weight = values
         rows, cols, edges = edge_index.size(0), edge_index.size(1), edge_index._nnz()
-        if root is not None and rows != cols:
+        if is_square and rows != cols:
             raise Refused("a matrix that is not square")
     else:
         if to_source and isinstance(edge_index, EdgeIndex):
@@ -132,13 +134,20 @@ def _multiply(
         values, features = _weights(edge_weight, edge_index, features)
     if edges == 0 or rows == 0 or features.size(1) == 0:
         raise Refused("empty graph or features")
-    if torch.compiler.is_compiling():
-        return _compiled.product(layer, edge_index, features, values, rows, reduce)
-    found = find_sorted(layer, edge_index, to_source, rows, cols)
+    return _Aggregation(features, edge_weight, values, rows, cols)
+
+
+def operands(
+    layer: MessagePassing, edge_index: Any, size: Any, reduce: str, x: Any, edge_weight: Any,
+    is_square: bool = False,
+) -> Operands:  # fmt: skip
+    """The operands of an aggregation in eager code. is_square: A must be a square matrix."""
+    features, weight, values, rows, cols = _aggregation(
+        layer, edge_index, size, x, edge_weight, is_square
+    )
+    found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols)
     ordered = None if values is None else order_values(found, values)
-    message = "copy_b" if ordered is None else "mul"
-    # In the types that are given also under autocast, as PyG gathers and scatters.
-    return multiply(found.graph, features, ordered, reduce, message, is_deterministic(), root=root)
+    return Operands(found, features, weight, ordered, reduce)
 
 
 def _propagate(
@@ -154,74 +163,13 @@ def _propagate(
     weight = kwargs.get("edge_weight")
     if type(edge_index) is PartitionedGraph:
         return _partitioned.propagate(layer, edge_index, reduce, x, weight)
-    return _multiply(layer, edge_index, size, reduce, x, weight)
-
-
-# ---- GINConv's own features ---------------------------------------------------------------------
-
-
-def _constant_eps(layer: GINConv, x: Any) -> Tensor | None:
-    """The eps whose (1 + eps) * x a product can add with PyG's types and gradients."""
-    eps = layer._buffers.get("eps")
-    if (
-        type(eps) is Tensor
-        and isinstance(x, Tensor)
-        and eps.dtype is x.dtype
-        and eps.device == x.device
-        and eps.shape == (1,)
-        and not eps.requires_grad
-        and hasattr(layer.propagate, "is_accelerated")
-    ):
-        return eps
-    return None
-
-
-def _with_root(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
-    """GINConv's forward, whose product also adds (1 + eps) * x where it can."""
-    if torch.compiler.is_compiling() or type(edge_index) is PartitionedGraph:
-        return None
-    eps, reduce = _constant_eps(layer, x), reduction_of(layer)
-    if eps is None or reduce is None:
-        return None
-    # eps stays on the device, and PyG writes it through .data, which no version counts
-    out = _multiply(layer, edge_index, size, reduce, (x, x), None, 1 + eps)
-    return layer.nn(out)  # type: ignore[no-any-return]
-
-
-# ---- GCNConv's norm in compiled code ------------------------------------------------------------
-
-
-def _with_norm(
-    layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None
-) -> Tensor | None:
-    """GCNConv's forward, which in compiled code leaves the norm to an op."""
-    is_tensors = isinstance(x, Tensor) and isinstance(edge_index, Tensor)
-    if not torch.compiler.is_compiling() or not layer.normalize or layer.cached or not is_tensors:
-        return None
-    check_sum(layer)
-    check_edges(edge_index)
-    nodes, dtype = x.size(-2), x.dtype
-    suits = _norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
-    if not suits and (edge_weight is not None or layer.add_self_loops):
-        raise Refused("a norm of other edges in compiled code")
-    features = layer.lin(x)
-    check_dense(layer, features)
-    values = None
-    if edge_weight is None:
-        how = _compiled.norm_text(layer, dtype)
-    else:
-        how = _compiled.APPENDED
-        _, values = _norm.normalise(
-            edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
+    if torch.compiler.is_compiling():
+        given = _aggregation(layer, edge_index, size, x, weight, False)
+        return _compiled.product(
+            layer, edge_index, given.features, given.values, given.rows, reduce
         )
-        dtype = torch.promote_types(values.dtype, features.dtype)
-        values = values.to(dtype)
-    if features.dtype is not dtype:
-        if torch.promote_types(features.dtype, dtype) is not dtype:
-            raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
-        features = features.to(dtype)
-    out = _compiled.product(layer, edge_index, features, values, nodes, "sum", how)
-    return out if layer.bias is None else out + layer.bias
+    call = operands(layer, edge_index, size, reduce, x, weight)
+    return call.multiply(call.x)
 
 
 def wraps() -> dict[type, Callable[..., Any]]:
@@ -236,6 +184,3 @@ def install() -> None:
     _compiled.install()
     for cls in LAYERS:
         note_methods(cls)
-    # What these forwards refuse, `propagate` counts.
-    replace(GINConv, "forward", serving(_with_root, GINConv, counts_refusals=False))
-    replace(GCNConv, "forward", serving(_with_norm, GCNConv, counts_refusals=False))

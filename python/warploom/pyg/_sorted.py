@@ -36,12 +36,15 @@ running = _Running()
 class Sorted:
     """The graph of one edge_index for one flow and size."""
 
-    __slots__ = ("graph", "stream", "users")
+    __slots__ = ("__weakref__", "graph", "kept", "orders", "seen", "stream", "users")
 
     def __init__(self, graph: Graph, stream: int) -> None:
         self.graph = graph
         self.stream = stream
         self.users: dict[int, int | None] = {}  # by id() of a layer: its last forward, if known
+        self.kept: dict[Any, Any] = {}  # products of constant features (_kept)
+        self.seen: dict[Any, Any] = {}  # features that may be constant
+        self.orders: dict[Any, Any] = {}  # choices of `_orders`
 
 
 def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:

@@ -6,14 +6,28 @@ import functools
 import types
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch_geometric.nn import MessagePassing
 
 SERVED = "warploom"
 
+
+class Options(NamedTuple):
+    """What `enable` was given.
+
+    reorder: the order of products may be another than PyG's.
+    keep: bytes of products that are kept; None = a quarter of the free memory.
+    """
+
+    reorder: bool = True
+    keep: int | None = None
+
+
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`
+all_options = [Options()]  # of each `enable` that was not disabled
+orders: Counter[tuple[str, str]] = Counter()  # by class of layer, and the order with its reason
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
 
 
@@ -23,6 +37,11 @@ def is_active(layer: MessagePassing) -> bool:
     if torch.compiler.is_compiling():
         return enabled > 0 or hasattr(layer, "_warploom")
     return enabled > 0 or "_warploom" in layer.__dict__
+
+
+def options() -> Options:
+    """Those of the last `enable`."""
+    return all_options[-1]
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]

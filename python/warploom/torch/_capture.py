@@ -279,7 +279,7 @@ class Captured:
             return f"the capture failed ({next(iter(str(error).splitlines()), repr(error))})"
         kind.graph, kind.result = graph, each(result, _without_gradient)
         kind.held.append(list(used))
-        kind.states = list({id(state.tensor()): state for state, _ in used}.values())
+        kind.states = list({state.key: state for state, _ in used}.values())
         return watch.reason or kind.reads.reason()
 
     def _clean_up(self, failed: Any) -> None:

@@ -71,10 +71,27 @@ class TensorState:
 
     def __init__(self, tensor: torch.Tensor, ended: Callable[[Any], None] | None = None) -> None:
         self.tensor = weakref.ref(tensor, ended)
+        self.take(tensor)
+
+    @property
+    def key(self) -> int:
+        """Equal for states of which a step needs to look at one."""
+        return id(self.tensor())
+
+    def take(self, tensor: torch.Tensor) -> None:
+        """Describe the tensor as it is now."""
         self._version = tensor._version
         self._storage = weakref.ref(tensor.untyped_storage())
         self._layout = tensor.storage_offset(), tensor.shape, tensor.stride()
         self._content = Content(tensor)
+
+    def is_where_it_was(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor has the memory that it had."""
+        return self._storage() is tensor.untyped_storage() and self._layout == (
+            tensor.storage_offset(),
+            tensor.shape,
+            tensor.stride(),
+        )
 
     def is_of(self, tensor: torch.Tensor, made: Any = None) -> bool:
         """Whether this is the tensor, with the numbers that it had; then a step that is recorded
@@ -82,8 +99,7 @@ class TensorState:
         if (
             self.tensor() is not tensor
             or self._version != tensor._version
-            or self._storage() is not tensor.untyped_storage()
-            or self._layout != (tensor.storage_offset(), tensor.shape, tensor.stride())
+            or not self.is_where_it_was(tensor)
             or not self._content.is_same(tensor)
         ):
             return False

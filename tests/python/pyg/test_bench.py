@@ -191,6 +191,20 @@ def test_scatter(tmp_path, capsys):
     assert "a new index for each call, PyTorch" in capsys.readouterr().out
 
 
+def test_order(tmp_path, capsys):
+    pytest.importorskip("torch_geometric")
+    out = tmp_path / "order.jsonl"
+    assert main(["order", "--quick", "--only", "/sage/", "--out", str(out)]) == 0
+    lines = read(out)
+    assert [line["inputs"] for line in lines] == ["constant", "dropout"]
+    for line in lines:
+        assert line["us"] > 0 and line["before_us"] > 0 and line["pyg_us"] > 0
+        assert max(line["max_rel_err"].values()) < 1e-4 and "failed" not in line
+        is_kept = any("A X is kept" in text for text in line["orders"]["SAGEConv"])
+        assert is_kept == (line["inputs"] == "constant")
+    capsys.readouterr()
+
+
 def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -1,0 +1,191 @@
+"""The order of a layer's products, and products of features that never change.
+
+Whole training steps with Adam of models in full batches: PyG's, those on warploom in PyG's order
+with nothing kept, and those in the order that pays with the first layer's product kept. The widths
+are those with which the graphs were published; features are random.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import GCNConv, GraphConv, SAGEConv, SGConv, TAGConv
+
+import warploom.torch
+from bench.pytorch.cases import Suite
+from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.models import gin
+from bench.pytorch.timing import EAGER_SAMPLE, Timer, peak_memory, spread
+from bench.results_file import Line
+from warploom import pyg
+
+# Features, hidden width and classes.
+WIDTHS = {
+    "twin:reddit": (602, 128, 41),
+    "twin:products": (100, 256, 47),
+    "twin:arxiv": (128, 256, 40),
+    "tolokers": (10, 256, 2),
+    "pubmed": (500, 16, 3),
+}
+LAYERS: dict[str, Callable[[int, int], Any]] = {
+    "gcn": GCNConv,
+    "sage": SAGEConv,
+    "gin": gin,
+    "graph": GraphConv,
+    "sg": lambda inputs, outputs: SGConv(inputs, outputs, K=2),
+    "tag": TAGConv,
+}
+WAYS: dict[str, dict[str, Any] | None] = {
+    "pyg": None,
+    "before": {"reorder": False, "keep": 0},
+    "now": {},
+}
+DROPOUT = 0.5
+STEPS_BEFORE = 6  # graphs are sorted and measured, and steps captured
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    inputs: str  # "constant", or "dropout" of the features in each step
+    mode: str  # "eager" or "captured"
+
+
+@dataclass(frozen=True)
+class Settings(GraphSettings):
+    graphs: tuple[str, ...] = tuple(WIDTHS)
+    models: tuple[str, ...] = tuple(LAYERS)
+    samples: int = 5
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    modes = ("eager",) if settings.device == "cpu" else ("eager", "captured")
+    for graph in settings.graphs:
+        for model in settings.models:
+            for mode in modes:
+                yield Case(graph, model, "constant", mode)
+        for model in ("gcn", "sage"):
+            yield Case(graph, model, "dropout", modes[-1])
+
+
+class _Model(nn.Module):
+    def __init__(self, kind: str, widths: tuple[int, int, int]) -> None:
+        super().__init__()
+        inputs, hidden, classes = widths
+        sizes = [(inputs, classes)] if kind == "sg" else [(inputs, hidden), (hidden, classes)]
+        self.layers = nn.ModuleList([LAYERS[kind](*size) for size in sizes])
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = layer(x if number == 0 else x.relu(), edges)
+        return x
+
+
+class Data:
+    """A graph on the device, with features and labels."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        graph = settings.load(name)
+        generator = torch.Generator().manual_seed(3)
+        self.device = torch.device(settings.device)
+        self.widths = WIDTHS.get(name, (24, 8, 4))
+        self.edges = torch.from_numpy(graph.edges()).to(self.device)
+        x = torch.randn(graph.nodes, self.widths[0], generator=generator)
+        labels = torch.randint(self.widths[2], (graph.nodes,), generator=generator)
+        self.x, self.labels = x.to(self.device), labels.to(self.device)
+
+
+class _Training:
+    """A model and its step; way: how it runs."""
+
+    def __init__(self, case: Case, data: Data, way: str) -> None:
+        torch.manual_seed(1)
+        self.options = WAYS[way]
+        features = data.x.clone()  # what is kept of them ends with the training
+        model = _Model(case.model, data.widths).to(data.device)
+        is_cuda = data.device.type == "cuda"
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, capturable=is_cuda)
+
+        def step() -> Tensor:
+            optimizer.zero_grad(set_to_none=True)
+            x = features
+            if case.inputs == "dropout":
+                x = functional.dropout(x, DROPOUT)
+            loss = functional.cross_entropy(model(x, data.edges), data.labels)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            return loss.detach()
+
+        captures = case.mode == "captured" and self.options is not None
+        self._step: Callable[[], Tensor] = warploom.torch.capture(step) if captures else step
+
+    def __call__(self) -> Tensor:
+        with nullcontext() if self.options is None else pyg.accelerate(**self.options):
+            return self._step()
+
+
+def _measure_way(case: Case, data: Data, way: str, samples: int) -> dict[str, Any]:
+    """Times in microseconds, first losses, orders, and the memory at the peak of a step in MB."""
+    training = _Training(case, data, way)
+    pyg.report(reset=True)
+    losses = [float(training()) for _ in range(STEPS_BEFORE)]
+    orders = pyg.report(orders=True, reset=True)
+    peak = None
+    if data.device.type == "cuda":
+        held = torch.cuda.memory_allocated() / 1e6
+        peak = held + (peak_memory(training, data.device) or 0.0)
+    timer = Timer(training, data.device, False, EAGER_SAMPLE)
+    times = [timer.sample() for _ in range(samples)]
+    return {"times": times, "losses": losses, "orders": orders, "peak_mb": peak}
+
+
+def measure(case: Case, data: Data, settings: Settings) -> Line:
+    """Return the line of a case: medians of whole steps in microseconds.
+
+    peak_mb: what is allocated at the peak of a step, with the data and the sorted graph.
+    max_rel_err: of the losses of the first steps.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    failed: dict[str, str] = {}
+    for way in WAYS:  # one after the other, so that PyG has all of the memory
+        gc.collect()
+        if data.device.type == "cuda":
+            torch.cuda.empty_cache()
+        try:
+            found[way] = _measure_way(case, data, way, settings.samples)
+        except torch.cuda.OutOfMemoryError:
+            failed[way] = "out of memory"
+    medians = {way: statistics.median(of["times"]) for way, of in found.items()}
+    own = found["now"]["losses"]
+    return {
+        "us": medians["now"],
+        "before_us": medians.get("before"),
+        "pyg_us": medians.get("pyg"),
+        "spread": {way: spread(of["times"]) for way, of in found.items()},
+        "peak_mb": {way: of["peak_mb"] for way, of in found.items()},
+        "max_rel_err": {
+            way: max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(own, of["losses"]))
+            for way, of in found.items()
+            if way != "now"
+        },
+        "orders": found["now"]["orders"],
+        "failed": failed,
+    }
+
+
+_SMALL = "random:300:6"
+SUITE = Suite(
+    Settings,
+    {"graphs": (_SMALL,), "samples": 2},
+    cases,
+    by_graph(Data, measure),
+    ("us", "before_us", "pyg_us"),
+)

@@ -1,0 +1,327 @@
+"""The forward of layers that are a sparse product and a linear map, in the order that pays.
+
+GCNConv, SAGEConv, GraphConv, GINConv, SGConv, SSGConv and TAGConv in eager code, for sums and
+means. What these forwards do not serve runs in PyG's, whose `propagate` is served in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear, normalize
+from torch_geometric.nn import (
+    GCNConv,
+    GINConv,
+    GraphConv,
+    MessagePassing,
+    SAGEConv,
+    SGConv,
+    SSGConv,
+    TAGConv,
+)
+from torch_geometric.nn.conv import gcn_conv, sg_conv, ssg_conv, tag_conv
+
+from warploom.pyg import _compiled, _names, _norm
+from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum, pays, reduction_of
+from warploom.pyg._kept import Operands
+from warploom.pyg._orders import aggregates, constants, map_of, note, ordered
+from warploom.pyg._products import operands
+from warploom.pyg._propagate import serving
+from warploom.pyg._switch import replace
+from warploom.torch._internals import any_autocast, saves_by_hooks
+from warploom.torch.distributed import PartitionedGraph
+
+_LINEAR = ("sum", "mean")
+
+
+def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
+    """The reduction of a layer whose order may be chosen; None where PyG's forward runs."""
+    if torch.compiler.is_compiling():
+        return None
+    reduce = reduction_of(layer)
+    if reduce not in _LINEAR or not hasattr(layer.propagate, "is_accelerated"):
+        return None
+    return reduce if _is_free(layer, edge_index) else None
+
+
+def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
+    """Whether the call allows for another order."""
+    if type(edge_index) is PartitionedGraph:
+        note(layer, "as PyG, for a PartitionedGraph")
+    elif any_autocast():
+        note(layer, "as PyG, under autocast")
+    elif saves_by_hooks():
+        note(layer, "as PyG, in activation checkpointing")
+    else:
+        return isinstance(edge_index, Tensor)
+    return False
+
+
+def _once(call: Operands, x: Tensor) -> Tensor:
+    return call.multiply(x)
+
+
+def _power(call: Operands, x: Tensor, times: int) -> Tensor:
+    for _ in range(times):
+        x = call.multiply(x)
+    return x
+
+
+_Normed = Callable[..., tuple[Any, Any]]
+
+
+def _operands(
+    layer: Any, normed: _Normed | None, x: Tensor, edge_index: Tensor, edge_weight: Any,
+    reduce: str, *arguments: Any,
+) -> Operands | None:  # fmt: skip
+    """The operands of a layer of one kind of nodes; normed: what makes its edges and weights."""
+    if x.dim() != 2:
+        return None
+    if normed is not None:
+        edge_index, edge_weight = normed(
+            edge_index, edge_weight, x.size(layer.node_dim), *arguments, layer.flow, dtype=x.dtype
+        )
+    call = operands(layer, edge_index, None, reduce, x, edge_weight)
+    return call if call.x is x else None
+
+
+def _added(out: Tensor, bias: Tensor | None) -> Tensor:
+    return out if bias is None else out + bias
+
+
+# ---- GCNConv ------------------------------------------------------------------------------------
+
+
+def _gcn(
+    layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None
+) -> Tensor | None:
+    if torch.compiler.is_compiling():
+        return _gcn_compiled(layer, x, edge_index, edge_weight)
+    reduce = _reduction(layer, edge_index)
+    if reduce is None or not isinstance(x, Tensor) or edge_index.layout is not torch.strided:
+        return None
+    linear_map = map_of(layer.lin, x, layer.bias)
+    if linear_map.weight is None:
+        return None
+    cache = layer._cached_edge_index
+    normed = gcn_conv.gcn_norm if layer.normalize and cache is None else None
+    if cache is not None and layer.normalize:
+        edge_index, edge_weight = cache
+    elif layer.normalize and layer.cached:
+        return None  # PyG's forward fills the cache
+    call = _operands(
+        layer, normed, x, edge_index, edge_weight, reduce, layer.improved, layer.add_self_loops
+    )
+    if call is None:
+        return None
+    return _added(*ordered(layer, call, linear_map, False, ("power", 1), _once))
+
+
+def _gcn_compiled(
+    layer: GCNConv, x: Any, edge_index: Any, edge_weight: Tensor | None
+) -> Tensor | None:
+    """GCNConv's forward in compiled code, which leaves the norm to an op."""
+    is_tensors = isinstance(x, Tensor) and isinstance(edge_index, Tensor)
+    if not layer.normalize or layer.cached or not is_tensors:
+        return None
+    check_sum(layer)
+    check_edges(edge_index)
+    nodes, dtype = x.size(-2), x.dtype
+    suits = _norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
+    if not suits and (edge_weight is not None or layer.add_self_loops):
+        raise Refused("a norm of other edges in compiled code")
+    features = layer.lin(x)
+    check_dense(layer, features)
+    values = None
+    if edge_weight is None:
+        how = _compiled.norm_text(layer, dtype)
+    else:
+        how = _compiled.APPENDED
+        _, values = _norm.normalise(
+            edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
+        )
+        dtype = torch.promote_types(values.dtype, features.dtype)
+        values = values.to(dtype)
+    if features.dtype is not dtype:
+        if torch.promote_types(features.dtype, dtype) is not dtype:
+            raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
+        features = features.to(dtype)
+    out = _compiled.product(layer, edge_index, features, values, nodes, "sum", how)
+    return out if layer.bias is None else out + layer.bias
+
+
+# ---- SAGEConv and GraphConv ---------------------------------------------------------------------
+
+
+def _with_root(
+    layer: Any, edge_index: Any, edge_weight: Any, x: Any, size: Any, reduce: str, module: Any,
+    root: Any,
+) -> Tensor | None:  # fmt: skip
+    """The map of an aggregation, and another one of the targets' own features; root: its module."""
+    call = operands(layer, edge_index, size, reduce, x, edge_weight)
+    source, target = x
+    if call.x is not source:
+        return None
+    out, bias = ordered(layer, call, map_of(module, source), True, ("power", 1), _once)
+    if root is None or target is None:
+        return _added(out, bias)
+    if bias is not None:  # one addition for both
+        own = map_of(root, target, bias)
+        if own.weight is not None:
+            return out + linear(target, own.weight, bias)
+    return _added(out + root(target), bias)
+
+
+def _sage(layer: SAGEConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
+    reduce = _reduction(layer, edge_index)
+    if reduce is None:
+        return None
+    x = (x, x) if isinstance(x, Tensor) else x
+    if layer.project:
+        if map_of(layer.lin, x[0]).weight is None:
+            return None
+        x = layer.lin(x[0]).relu(), x[1]
+    root = layer.lin_r if layer.root_weight else None
+    out = _with_root(layer, edge_index, None, x, size, reduce, layer.lin_l, root)
+    return normalize(out, p=2.0, dim=-1) if layer.normalize and out is not None else out
+
+
+def _graph(
+    layer: GraphConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None, size: Any = None
+) -> Tensor | None:
+    reduce = _reduction(layer, edge_index)
+    if reduce is None:
+        return None
+    x = (x, x) if isinstance(x, Tensor) else x
+    return _with_root(
+        layer, edge_index, edge_weight, x, size, reduce, layer.lin_rel, layer.lin_root
+    )
+
+
+# ---- GINConv ------------------------------------------------------------------------------------
+
+
+def _constant_eps(layer: GINConv, x: Tensor) -> Tensor | None:
+    """The eps whose (1 + eps) * x a product can add with PyG's types and gradients."""
+    eps = layer._buffers.get("eps")
+    if (
+        type(eps) is Tensor
+        and eps.dtype is x.dtype
+        and eps.device == x.device
+        and eps.shape == (1,)
+        and not eps.requires_grad
+    ):
+        return eps
+    return None
+
+
+def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
+    if torch.compiler.is_compiling() or not isinstance(x, Tensor):
+        return None
+    eps, reduce = _constant_eps(layer, x), reduction_of(layer)
+    if eps is None or reduce is None or not hasattr(layer.propagate, "is_accelerated"):
+        return None
+    if type(edge_index) is PartitionedGraph:
+        return None
+    call = operands(layer, edge_index, size, reduce, (x, x), None, True)
+    # eps stays on the device, and PyG writes it through .data, which no version counts
+    call = call._replace(root=1 + eps)
+    network, first = layer.nn, layer.nn
+    rest: list[Any] = []
+    if type(network) is torch.nn.Sequential and len(network) and not _names.has_hooks_of(network):
+        first, *rest = network
+    if reduce not in _LINEAR or call.x is not x or not _is_free(layer, edge_index):
+        return network(call.multiply(call.x))  # type: ignore[no-any-return]
+    out = _added(*ordered(layer, call, map_of(first, x), True, ("power", 1), _once))
+    for module in rest:
+        out = module(out)
+    return out
+
+
+# ---- SGConv, SSGConv and TAGConv ----------------------------------------------------------------
+
+
+def _normed_call(
+    layer: Any, module: Any, x: Any, edge_index: Any, edge_weight: Any, loops: bool
+) -> Operands | None:
+    """The operands of a layer of these, where it may have code of its own."""
+    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
+        return None
+    reduce = _reduction(layer, edge_index)
+    if (
+        reduce is None
+        or not isinstance(x, Tensor)
+        or edge_index.layout is not torch.strided
+        or getattr(layer, "cached", False)
+    ):
+        return None
+    normed = module.gcn_norm if getattr(layer, "normalize", True) else None
+    return _operands(layer, normed, x, edge_index, edge_weight, reduce, False, loops)
+
+
+def _sg(layer: SGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
+    call = _normed_call(layer, sg_conv, x, edge_index, edge_weight, layer.add_self_loops)
+    if call is None or layer.K < 1:
+        return None
+    name, run = ("power", layer.K), partial(_power, times=layer.K)
+    return _added(*ordered(layer, call, map_of(layer.lin, x), True, name, run, layer.K))
+
+
+def _mixed(call: Operands, x: Tensor, times: int, alpha: float) -> Tensor:
+    """SSGConv's sum over powers of A."""
+    out = x * alpha
+    for _ in range(times):
+        x = call.multiply(x)
+        out = out + (1 - alpha) / times * x
+    return out
+
+
+def _ssg(layer: SSGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
+    call = _normed_call(layer, ssg_conv, x, edge_index, edge_weight, layer.add_self_loops)
+    if call is None or layer.K < 1:
+        return None
+    name = "mixed", layer.K, layer.alpha
+    run = partial(_mixed, times=layer.K, alpha=layer.alpha)
+    return _added(*ordered(layer, call, map_of(layer.lin, x), True, name, run, layer.K))
+
+
+def _tag(layer: TAGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
+    call = _normed_call(layer, tag_conv, x, edge_index, edge_weight, False)
+    if call is None or len(layer.lins) < 2:
+        return None
+    maps = [map_of(module, x) for module in layer.lins]
+    weights = [one.weight for one in maps if one.weight is not None and one.bias is None]
+    if len(weights) < len(maps):
+        return None
+    powers = constants(layer, call, maps[0], len(maps) - 1, _power)
+    if powers is None and not aggregates(layer, call, maps[0], len(maps) - 1):
+        out = linear(x, weights.pop())
+        while weights:  # Horner's scheme
+            out = call.multiply(out) + linear(x, weights.pop())
+        return _added(out, layer.bias)
+    out = linear(x, weights[0])
+    for power, weight in enumerate(weights[1:]):
+        x = call.multiply(x) if powers is None else powers[power]
+        out = out + linear(x, weight)
+    return _added(out, layer.bias)
+
+
+FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
+    GCNConv: _gcn,
+    SAGEConv: _sage,
+    GraphConv: _graph,
+    GINConv: _gin,
+    SGConv: _sg,
+    SSGConv: _ssg,
+    TAGConv: _tag,
+}
+
+
+def install() -> None:
+    """Wrap the forward of these layers. What it refuses, `propagate` counts."""
+    for cls, run in FORWARDS.items():
+        replace(cls, "forward", serving(run, cls, counts_refusals=False))

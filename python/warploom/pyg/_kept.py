@@ -1,0 +1,238 @@
+"""Products of features that never change: computed once, and kept as long as their tensors live.
+
+The second call with the same unchanged features, edges and weights keeps the product. A change ends
+it, and the second call after the change keeps the new one. Captured steps read the product where it
+is; before a replay that follows a change of the features it is computed again in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from warploom.pyg._memory import is_capturing
+from warploom.pyg._sorted import Sorted, order_values
+from warploom.pyg._switch import options
+from warploom.torch._eager import multiply
+from warploom.torch._internals import is_deterministic, recordable
+from warploom.torch._plan import current_stream
+from warploom.torch._state import TensorState
+
+_MOST_SEEN = 16  # of a graph: features of its layers
+
+
+class Operands(NamedTuple):
+    """A product of a layer: A, X and how messages are reduced."""
+
+    found: Sorted
+    x: Tensor
+    weight: Tensor | None  # of edges, as the layer got it
+    values: Tensor | None  # the same in CSR order
+    reduce: str
+    root: Tensor | None = None  # a factor of X that is added; see multiply
+
+    def multiply(self, x: Tensor) -> Tensor:
+        """A times these features, which may be others than X."""
+        graph, values, kind = self.found.graph, self.values, "mul"
+        if values is None:
+            kind = "copy_b"
+        # In the types that are given also under autocast, as PyG gathers and scatters.
+        return multiply(graph, x, values, self.reduce, kind, is_deterministic(), root=self.root)
+
+
+Run = Callable[[Operands, Tensor], Tensor]
+
+
+class _Seen:
+    """Operands that a call had; the next call with them keeps their product."""
+
+    __slots__ = ("_versions", "_where", "refused")
+
+    def __init__(self, x: Tensor, weight: Tensor | None) -> None:
+        self._where = [None if one is None else weakref.ref(one) for one in (x, weight)]
+        self._versions = [None if one is None else one._version for one in (x, weight)]
+        self.refused: Any = None  # the limits that left it no room
+
+    def is_of(self, x: Tensor, weight: Tensor | None) -> bool:
+        return all(
+            one is None or (where() is one and one._version == version)
+            for one, where, version in zip((x, weight), self._where, self._versions)
+            if where is not None
+        )
+
+
+class Kept(TensorState):
+    """The product of features that are as they were; they are its tensor."""
+
+    __slots__ = (
+        "__weakref__", "_found", "_key", "_made", "_run", "_stream", "_weight", "gain", "out"
+    )  # fmt: skip
+
+    def __init__(self, call: Operands, key: Any, run: Run, gain: float) -> None:
+        ended = partial(_end, weakref.ref(call.found), key)
+        super().__init__(call.x, ended)
+        self._weight = None if call.weight is None else TensorState(call.weight, ended)
+        self._found, self._key, self._run = weakref.ref(call.found), key, run
+        self.gain = gain  # seconds of a step
+        self._stream = current_stream(call.x.get_device())
+        self.out = _computed(call, run)
+        self._made = self.out._version
+        if call.x.is_cuda:  # later calls may be on any stream
+            torch.cuda.current_stream(call.x.device).synchronize()
+
+    @property
+    def key(self) -> int:
+        """See TensorState."""
+        return id(self)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.out.numel() * self.out.element_size()
+
+    def serves(self, x: Tensor, weight: Tensor | None) -> bool:
+        """Whether this is the product of these tensors as they are now."""
+        return (
+            self.out._version == self._made
+            and (self._weight is None or (weight is not None and self._weight.is_of(weight)))
+            and self.is_of(x, self)
+        )
+
+    def read(self, x: Tensor, root: Tensor | None) -> Tensor:
+        """The product, with what is added of X, on the current stream."""
+        out = self.out
+        is_elsewhere = out.is_cuda and current_stream(out.get_device()) != self._stream
+        if is_elsewhere and not is_capturing(out):
+            out.record_stream(torch.cuda.current_stream(out.device))
+        return out if root is None else torch.addcmul(out, x, root)
+
+    def holds(self) -> bool:
+        """See TensorState. Features that were changed in place get their product here."""
+        x, weight = self.tensor(), None if self._weight is None else self._weight.tensor()
+        if x is None:
+            return True
+        if self.serves(x, weight):
+            return True
+        found = self._found()
+        if found is None or not self.is_where_it_was(x):
+            return False
+        if self._weight is not None and (weight is None or not self._weight.is_of(weight)):
+            return False
+        values = None if weight is None else order_values(found, weight.reshape(-1).to(x.dtype))
+        with torch.no_grad():
+            self.out.copy_(_computed(Operands(found, x, weight, values, self._key[1]), self._run))
+        self.take(x)
+        self._made = self.out._version
+        return True
+
+    def is_made_of(self, tensor: Any) -> bool:
+        """Whether this weak reference is one of its own."""
+        return self.tensor is tensor or (self._weight is not None and self._weight.tensor is tensor)
+
+    def leave(self) -> None:
+        """Give it up."""
+        found = self._found()
+        if found is not None and found.kept.get(self._key) is self:
+            del found.kept[self._key]
+
+
+_all: weakref.WeakSet[Kept] = weakref.WeakSet()
+
+
+def _computed(call: Operands, run: Run) -> Tensor:
+    with recordable(), torch.no_grad():
+        return run(call._replace(root=None), call.x)
+
+
+def _end(found: Callable[[], Sorted | None], key: Any, tensor: Any) -> None:
+    there = found()
+    one = None if there is None else there.kept.get(key)
+    if there is not None and one is not None and one.is_made_of(tensor):
+        there.kept.pop(key, None)
+
+
+def constant(call: Operands, name: Any, run: Run, gain: Callable[[], float]) -> Tensor | None:
+    """The product that is kept of these operands; None where none is.
+
+    name, run: what is computed of A and X; it must not be given to the user, who may change it.
+    gain: the seconds that a step saves.
+    """
+    found, x, weight = call.found, call.x, call.weight
+    if (
+        x.requires_grad
+        or options().keep == 0
+        or x.is_inference()
+        or (weight is not None and (weight.requires_grad or weight.is_inference()))
+    ):
+        return None
+    key = name, call.reduce, id(x), id(weight)
+    one: Kept | None = found.kept.get(key)
+    if one is not None:
+        if one.serves(x, weight):
+            return one.read(x, call.root)
+        found.kept.pop(key, None)
+    if is_capturing(x):
+        return None
+    seen = found.seen.get(key)
+    if seen is None or not seen.is_of(x, weight):
+        found.seen.pop(key, None)
+        found.seen[key] = _Seen(x, weight)
+        while len(found.seen) > _MOST_SEEN:
+            found.seen.pop(next(iter(found.seen)), None)
+        return None
+    if found.graph.once:
+        return None
+    limits = options().keep, len(_all)
+    if seen.refused == limits:
+        return None
+    if _lies_in_graph(x) or not _has_room(
+        found.graph.rows * x.size(1) * x.element_size(), gain(), x.device
+    ):
+        seen.refused = limits
+        return None
+    one = found.kept[key] = Kept(call, key, run, gain())
+    _all.add(one)
+    return one.read(x, call.root)
+
+
+def _lies_in_graph(x: Tensor) -> bool:
+    """Whether replays of a CUDA graph may write these features, which no version counts."""
+    if not x.is_cuda:
+        return False
+    place = x.untyped_storage().data_ptr()
+    return any(
+        segment.get("segment_pool_id", (0, 0)) != (0, 0)
+        and segment["address"] <= place < segment["address"] + segment["total_size"]
+        for segment in torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
+    )
+
+
+def _has_room(size: int, gain: float, device: torch.device) -> bool:
+    """Whether a product may be kept; gives up others that save less time."""
+    others = sorted((one for one in _all if one.out.device == device), key=lambda one: one.gain)
+    taken = sum(one.size for one in others)
+    limit = options().keep
+    if limit is None:
+        limit = (_free(device) + taken) // 4
+    leaving = []
+    while others and others[0].gain < gain and taken + size > limit:
+        taken -= others[0].size
+        leaving.append(others.pop(0))
+    if taken + size > limit:
+        return False
+    for one in leaving:
+        one.leave()
+    return True
+
+
+def _free(device: torch.device) -> int:
+    """Bytes that nothing has asked for."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,478 @@
+"""The order of a layer's products, and products of constant features: results are PyG's, after any
+change of what a product is made of."""
+
+import copy
+import gc
+import os
+import random
+import weakref
+
+import pytest
+import torch
+from torch.nn.utils import parametrizations
+from torch.utils.checkpoint import checkpoint
+from torch_geometric import nn as pyg
+
+import warploom.pyg
+import warploom.torch as wt
+from small_graphs import edges, features
+from test_capture import Cuda, cuda  # noqa: F401 (a fixture)
+from warploom._plan import Expected
+from warploom.pyg import _kept, _switch
+
+SCHEDULES = int(os.environ.get("WARPLOOM_RANDOM_SCHEDULES", "40"))
+NODES, EDGES = 30, 140
+
+
+def gin(inputs, outputs, **kwargs):
+    linear = torch.nn.Linear
+    network = torch.nn.Sequential(linear(inputs, outputs), torch.nn.ReLU(), linear(outputs, 3))
+    return pyg.GINConv(network, eps=0.3, **kwargs)
+
+
+LAYERS = {
+    "gcn": pyg.GCNConv,
+    "gcn_plain": lambda *n: pyg.GCNConv(*n, normalize=False, bias=False),
+    "sage": pyg.SAGEConv,
+    "sage_project": lambda *n: pyg.SAGEConv(*n, project=True, normalize=True),
+    "sage_alone": lambda *n: pyg.SAGEConv(*n, aggr="sum", root_weight=False),
+    "graph": pyg.GraphConv,
+    "graph_mean": lambda *n: pyg.GraphConv(*n, aggr="mean"),
+    "gin": gin,
+    "gin_mean": lambda *n: gin(*n, aggr="mean"),
+    "gin_trained": lambda *n: gin(*n, train_eps=True),
+    "sg": lambda *n: pyg.SGConv(*n, K=2),
+    "ssg": lambda *n: pyg.SSGConv(*n, alpha=0.1, K=3),
+    "tag": lambda *n: pyg.TAGConv(*n, K=2),
+}
+WEIGHTED = ("gcn", "gcn_plain", "graph", "graph_mean", "sg", "ssg", "tag")
+# Those that PyG computes with a linear map first.
+MAPPED = ("gcn", "gcn_plain")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    warploom.pyg.report(reset=True)
+    yield
+    warploom.pyg.report(reset=True)
+
+
+def run(layer, *inputs):
+    """The result and the gradients of parameters and of inputs that want one."""
+    out = layer(*inputs)
+    leaves = [*layer.parameters(), *(one for one in inputs if one is not None)]
+    leaves = [leaf for leaf in leaves if leaf.requires_grad]
+    if not out.requires_grad:
+        return [out]
+    weight = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view_as(out)
+    return [out.detach(), *torch.autograd.grad((out * weight).sum(), leaves, allow_unused=True)]
+
+
+def close(found, expected, tolerance=1e-10):
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def orders():
+    """The reasons of the orders of all calls since the last look, in their order."""
+    (found,) = warploom.pyg.report(reset=True, orders=True).values()
+    return {text.partition(": ")[2]: count for text, count in found.items()}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(12, 3), (3, 12)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_constant_features(name, shape, weighted):
+    """From the second call on the product is kept, in training, evaluation and inference mode."""
+    if weighted and name not in WEIGHTED:
+        return
+    layer, x, edge_index = (
+        LAYERS[name](*shape).double(),
+        features(NODES, shape[0]).double(),
+        edges(EDGES),
+    )
+    inputs = [x, edge_index, torch.rand(EDGES, dtype=torch.float64)][: 2 + weighted]
+    expected = run(layer, *inputs)
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            close(run(layer, *inputs), expected)
+        with torch.no_grad():
+            close(layer(*inputs), expected[0])
+        with torch.inference_mode():
+            close(layer(*inputs), expected[0])
+    if name not in ("gin_trained", "sage_project"):
+        assert orders()["(A X) W, A X is kept"] == 5
+
+
+def by_columns(monkeypatch, kind):
+    """Let times be proportional to columns, which they are not on a small graph."""
+
+    def expected(self, request):
+        return Expected(**{"seconds": None, "simple": 1.0, kind: 1e-6 * request.n})
+
+    monkeypatch.setattr("warploom.torch._graph.Graph.expected_of", expected)
+
+
+@pytest.mark.parametrize("times", ["simple", "seconds"])
+@pytest.mark.parametrize("shape", [(12, 3), (3, 12), (6, 6)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_narrow_side_is_multiplied(name, shape, times, monkeypatch):
+    """Of features with a gradient nothing is kept, and the order follows the expected times."""
+    by_columns(monkeypatch, times)
+    layer, edge_index = LAYERS[name](*shape).double(), edges(EDGES)
+    x = features(NODES, shape[0]).double().requires_grad_()
+    expected = run(layer, x, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            close(run(layer, x, edge_index), expected)
+    if name == "gin_trained":
+        return
+    text = list(orders())[-1]
+    of_pyg = "A (X W)" if name in MAPPED else "(A X) W"
+    cheap = (
+        {True: "A (X W)", False: "(A X) W"}[shape[0] > shape[1]] if shape[0] != shape[1] else of_pyg
+    )
+    assert text.startswith(cheap)
+    assert ("as PyG" in text) == (cheap == of_pyg)
+
+
+def test_gradients_count(monkeypatch):
+    """Features without a gradient make (A X) W cheaper, since nothing flows back through A."""
+    by_columns(monkeypatch, "simple")
+    layer, x, edge_index = pyg.GCNConv(12, 8), features(NODES, 12), edges(EDGES)
+    with warploom.pyg.accelerate(keep=0):
+        for _ in range(3):
+            layer(x, edge_index)
+        assert {text[:7] for text in orders()} == {"(A X) W"}
+        for _ in range(2):
+            layer(x.requires_grad_(), edge_index)
+        with torch.no_grad():
+            layer(x, edge_index)
+        assert {text[:7] for text in orders()} == {"A (X W)"}
+
+
+def test_more_sources_than_targets_are_mapped_last():
+    """A (X W) would map each source of a mini-batch."""
+    layer, x = pyg.SAGEConv(16, 8), features(4000, 16).requires_grad_()
+    edge_index = torch.stack([torch.arange(4000), torch.arange(4000) % 10])
+    with warploom.pyg.accelerate():
+        layer((x, x[:10]), edge_index)
+    (text,) = orders()
+    assert text == "(A X) W, as PyG"
+
+
+def hooked(layer):
+    seen = []
+    layer.lin.register_forward_hook(lambda *given: seen.append(1))
+    return seen
+
+
+def test_what_keeps_the_order_of_pyg():
+    x, edge_index = features(NODES, 3).requires_grad_(), edges(EDGES)
+    layer = pyg.GCNConv(3, 12)
+
+    def reason(*arguments, **options):
+        with warploom.pyg.accelerate(**options):
+            layer(*(arguments or (x, edge_index)))
+        return orders()
+
+    assert list(reason()) == ["(A X) W, by the columns"]
+    assert list(reason(reorder=False)) == ["A (X W), as PyG, reorder=False"]
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert list(reason()) == ["A (X W), as PyG, deterministic"]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        reason()
+    close(checkpoint(layer, x, edge_index, use_reentrant=False), layer(x, edge_index), 1e-5)
+    seen = hooked(layer)
+    with warploom.pyg.accelerate():
+        layer(x, edge_index)
+    assert len(seen) == 1 and warploom.pyg.report(orders=True) == {}
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gin"])
+def test_a_parametrization_sees_each_call(name):
+    layer, x, edge_index = LAYERS[name](12, 3), features(NODES, 12), edges(EDGES)
+    linear = {"gcn": "lin", "sage": "lin_l", "gin": "nn"}[name]
+    module = getattr(layer, linear)
+    parametrizations.spectral_norm(module[0] if name == "gin" else module)
+    layer.eval()
+    expected = run(layer, x, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            close(run(layer, x, edge_index), expected, 1e-5)
+
+
+class Adapter(torch.nn.Module):
+    """A low-rank addition to a linear map."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.linear, self.weight, self.bias = linear, linear.weight, linear.bias
+        self.more = torch.nn.Linear(linear.in_channels, linear.out_channels, bias=False)
+
+    def forward(self, x):
+        return self.linear(x) + self.more(x)
+
+
+def test_an_adapter_is_called():
+    x, edge_index = features(NODES, 12), edges(EDGES)
+    for name in ("gcn", "sage"):
+        layer = LAYERS[name](12, 3)
+        part = "lin" if name == "gcn" else "lin_l"
+        setattr(layer, part, Adapter(getattr(layer, part)))
+        expected = run(layer, x, edge_index)
+        with warploom.pyg.accelerate():
+            for _ in range(3):
+                close(run(layer, x, edge_index), expected, 1e-5)
+
+
+# ---- what is kept --------------------------------------------------------------------------------
+
+
+def kept():
+    gc.collect()
+    return list(_kept._all)
+
+
+def test_it_ends_with_its_tensors():
+    layer = pyg.GraphConv(12, 3)
+    given = [features(NODES, 12), edges(EDGES), torch.rand(EDGES)]
+    for dies in range(3):
+        inputs = [one.clone() for one in given]
+        with warploom.pyg.accelerate():
+            for _ in range(3):
+                layer(*inputs)
+        (out,) = [weakref.ref(one.out) for one in kept()]
+        del inputs[dies]
+        assert not kept() and out() is None
+
+
+def test_the_limit_holds_and_the_largest_gains_stay():
+    layer, edge_index = pyg.SAGEConv(12, 3), edges(EDGES)
+    few, many = features(NODES, 12), features(NODES, 12)
+    small, large = pyg.SAGEConv(12, 3), pyg.SGConv(12, 3, K=3)
+    size = few.numel() * few.element_size()
+    with warploom.pyg.accelerate(keep=size):
+        for _ in range(3):
+            small(few, edge_index)
+        assert [one.size for one in kept()] == [size]
+        for _ in range(3):
+            large(many, edge_index)  # three products saved
+            layer(few, edge_index)
+        (one,) = kept()
+        assert one.tensor() is many
+        del one
+    with warploom.pyg.accelerate(keep=size - 1):
+        few.mul_(1), many.mul_(1)
+        for _ in range(3):
+            small(few, edge_index), large(many, edge_index)
+        assert not kept()
+    with warploom.pyg.accelerate(keep=0):
+        warploom.pyg.report(reset=True)
+        for _ in range(3):
+            small(few, edge_index)
+        assert not any("kept" in text for text in orders())
+
+
+def test_options_are_those_of_the_last_enable():
+    assert _switch.options() == (True, None)
+    with warploom.pyg.accelerate(reorder=False):
+        with warploom.pyg.accelerate(keep=5):
+            assert _switch.options() == (False, 5)
+        assert _switch.options() == (False, None)
+    assert _switch.options() == (True, None)
+    for wrong in ({"keep": -1}, {"keep": 0.5}, {"reorder": "no"}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+            warploom.pyg.enable(**wrong)
+    assert _switch.options() == (True, None)
+
+
+def test_new_features_in_each_step_are_not_kept():
+    layer, x, edge_index = pyg.GCNConv(12, 3), features(NODES, 12), edges(EDGES)
+    with warploom.pyg.accelerate():
+        for _ in range(4):
+            layer(torch.nn.functional.dropout(x), edge_index)
+    assert not kept()
+
+
+def test_a_result_that_was_changed_is_computed_again():
+    layer, x, edge_index = pyg.SAGEConv(12, 3), features(NODES, 12), edges(EDGES)
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            layer(x, edge_index)
+        kept()[0].out.zero_()
+        close(layer(x, edge_index), expected, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_intermediate_results_have_pygs_types(dtype):
+    layer, x = pyg.GCNConv(12, 40).to(dtype), features(NODES, 12).to(dtype)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            assert layer(x, edges(EDGES)).dtype is dtype
+            layer(x, edge_index := edges(EDGES))
+            layer(x, edge_index)
+        assert kept()[0].out.dtype is dtype
+
+
+# ---- captured steps ------------------------------------------------------------------------------
+
+
+def test_a_captured_step_reads_the_product_and_a_change_renews_it(cuda):  # noqa: F811
+    layer, x, edge_index = pyg.GCNConv(12, 3), features(NODES, 12), edges(EDGES)
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+
+    def step():
+        optimizer.zero_grad()
+        loss = layer(x, edge_index).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    other, losses = copy.deepcopy(layer), []
+    captured = wt.capture(step)
+    with warploom.pyg.accelerate():
+        for number in range(9):
+            if number in (5, 7):
+                x.mul_(0.5)
+            losses.append(float(captured().detach()))
+    assert captured.captures == 1 and captured.reason is None
+    layer, optimizer = other, torch.optim.SGD(other.parameters(), 0.1)
+    x.mul_(4)
+    for number, found in enumerate(losses):
+        if number in (5, 7):
+            x.mul_(0.5)
+        close(torch.tensor(found), step().detach(), 1e-3)
+
+
+def test_features_in_the_memory_of_a_graph_are_not_kept(monkeypatch):
+    x = features(NODES, 12)
+    place = x.untyped_storage().data_ptr()
+    assert not _kept._lies_in_graph(x)
+    on_gpu = type("Features", (), {"is_cuda": True, "untyped_storage": x.untyped_storage})()
+    for pool, expected in (((0, 0), False), ((0, 1), True)):
+        segment = {"address": place - 64, "total_size": 128, "segment_pool_id": pool}
+        monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: [segment])  # noqa: B023
+        assert _kept._lies_in_graph(on_gpu) is expected
+
+
+# ---- random schedules ----------------------------------------------------------------------------
+
+
+class Schedule:
+    """A model of two layers, and changes of what its step uses."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        torch.manual_seed(seed)
+        sizes = [self.random.choice((2, 5, 9)) for _ in range(3)]
+        first = self.random.choice([name for name in LAYERS if not name.startswith("gin")])
+        second = self.random.choice(list(LAYERS))
+        self.weighted = [name in WEIGHTED for name in (first, second)]
+        self.layers = torch.nn.ModuleList(
+            [LAYERS[first](*sizes[:2]), LAYERS[second](*sizes[1:])]
+        ).double()
+        self.dropout = self.random.choice((0.0, 0.0, 0.3))
+        self.new_x(), self.new_edges(), self.new_weights()
+        self.options = {}
+
+    def forward(self):
+        x, dropped = self.x, torch.nn.functional.dropout
+        if self.random.random() < 0.1:
+            x = dropped(x, self.dropout, self.layers.training)
+        for layer, weighted in zip(self.layers, self.weighted):
+            x = layer(x, self.edges, *([self.weights] if weighted else []))
+            x = dropped(x.relu(), self.dropout, self.layers.training)
+        return x
+
+    def step(self, is_accelerated):
+        torch.manual_seed(5)
+        state = self.random.getstate()
+        mode = {"grad": torch.enable_grad, "none": torch.no_grad, "inference": torch.inference_mode}
+        mode = mode[self.random.choice(("grad", "grad", "grad", "none", "inference"))]
+        with mode():
+            out = self.forward()
+            leaves = [*self.layers.parameters(), self.x, self.weights]
+            leaves = [leaf for leaf in leaves if leaf.requires_grad]
+            found = [out.detach()]
+            if out.requires_grad:
+                found += torch.autograd.grad(out.pow(2).sum(), leaves, allow_unused=True)
+        if not is_accelerated:
+            self.random.setstate(state)
+        return found
+
+    # What may change at any moment.
+
+    def new_x(self):
+        first = self.layers[0]
+        self.x = torch.randn(NODES, first.in_channels, dtype=torch.float64)
+
+    def new_edges(self):
+        self.edges = edges(EDGES, NODES, seed=self.random.randrange(9))
+
+    def new_weights(self):
+        self.weights = torch.rand(EDGES, dtype=torch.float64)
+
+    def change_x(self):
+        with torch.no_grad():
+            self.x[self.random.randrange(NODES)] += 1
+
+    def change_edges(self):
+        self.edges[1, self.random.randrange(EDGES)] = self.random.randrange(NODES)
+
+    def change_weights(self):
+        with torch.no_grad():
+            self.weights[self.random.randrange(EDGES)] += 1
+
+    def move_x(self):
+        self.x.data = self.x.data + 1
+
+    def change_parameters(self):
+        with torch.no_grad():
+            for parameter in self.layers.parameters():
+                parameter += 0.01
+
+    def switch_training(self):
+        self.layers.train(not self.layers.training)
+
+    def switch_gradient(self):
+        one = self.random.choice((self.x, self.weights))
+        one.requires_grad_(not one.requires_grad)
+
+    def switch_options(self):
+        self.options = {
+            "reorder": self.random.random() < 0.7, "keep": self.random.choice((0, 500, 2**30))
+        }  # fmt: skip
+
+    def nothing(self):
+        pass
+
+    CHANGES = (
+        new_x, new_edges, new_weights, change_x, change_edges, change_weights, move_x,
+        change_parameters, switch_training, switch_gradient, switch_options,
+        *[nothing] * 12,
+    )  # fmt: skip
+
+
+def test_results_are_pygs_after_any_change(monkeypatch):
+    """In random schedules of steps and changes."""
+    by_columns(monkeypatch, "simple")
+    found_orders = set()
+    for seed in range(SCHEDULES):
+        schedule = Schedule(seed)
+        for _ in range(10):
+            schedule.random.choice(Schedule.CHANGES)(schedule)
+            expected = schedule.step(False)
+            with warploom.pyg.accelerate(**schedule.options):
+                found = schedule.step(True)
+            for left, right in zip(found, expected, strict=True):
+                assert (left is None) == (right is None)
+                if left is not None:
+                    scale = float(right.abs().max()) + 1
+                    assert float((left - right).abs().max()) <= 1e-9 * scale, seed
+        for texts in warploom.pyg.report(reset=True, orders=True).values():
+            found_orders |= {text.partition(": ")[2][:12] for text in texts}
+    assert {"(A X) W, A X", "A (X W), exp", "(A X) W, exp"} <= found_orders
