@@ -22,7 +22,7 @@ from warploom.pyg._switch import options
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, recordable
 from warploom.torch._plan import current_stream
-from warploom.torch._state import TensorState
+from warploom.torch._state import TensorState, used
 
 _MOST_SEEN = 16  # of a graph: features of its layers
 
@@ -71,7 +71,8 @@ class Kept(TensorState):
     """The product of features that are as they were; they are its tensor."""
 
     __slots__ = (
-        "__weakref__", "_found", "_key", "_made", "_run", "_stream", "_weight", "gain", "out"
+        "__weakref__", "_found", "_key", "_made", "_ready", "_run", "_stream", "_weight", "gain",
+        "out"
     )  # fmt: skip
 
     def __init__(self, call: Operands, key: Any, run: Run, gain: float) -> None:
@@ -80,11 +81,17 @@ class Kept(TensorState):
         self._weight = None if call.weight is None else TensorState(call.weight, ended)
         self._found, self._key, self._run = weakref.ref(call.found), key, run
         self.gain = gain  # seconds of a step
-        self._stream = current_stream(call.x.get_device())
         self.out = _computed(call, run)
-        self._made = self.out._version
-        if call.x.is_cuda:  # later calls may be on any stream
-            torch.cuda.current_stream(call.x.device).synchronize()
+        self._note()
+
+    def _note(self) -> None:
+        """Note the product as it was just made, on the current stream."""
+        out = self.out
+        self._made = out._version
+        self._stream = current_stream(out.get_device())
+        self._ready: Any = None
+        if out.is_cuda:
+            self._ready = torch.cuda.current_stream(out.device).record_event()
 
     @property
     def key(self) -> int:
@@ -108,8 +115,10 @@ class Kept(TensorState):
         """The product, with what is added of X, on the current stream."""
         out = self.out
         is_elsewhere = out.is_cuda and current_stream(out.get_device()) != self._stream
-        if is_elsewhere and not is_capturing(out):
-            out.record_stream(torch.cuda.current_stream(out.device))
+        if is_elsewhere and not is_capturing(out):  # a capture begins when all work has ended
+            stream = torch.cuda.current_stream(out.device)
+            stream.wait_event(self._ready)
+            out.record_stream(stream)
         return out if root is None else torch.addcmul(out, x, root)
 
     def holds(self) -> bool:
@@ -128,7 +137,7 @@ class Kept(TensorState):
         with torch.no_grad():
             self.out.copy_(_computed(Operands(found, x, weight, values, self._key[1]), self._run))
         self.take(x)
-        self._made = self.out._version
+        self._note()
         return True
 
     def is_made_of(self, tensor: Any) -> bool:
@@ -171,13 +180,16 @@ def constant(call: Operands, name: Any, run: Run, gain: Callable[[], float]) -> 
         or (weight is not None and (weight.requires_grad or weight.is_inference()))
     ):
         return None
+    capturing = is_capturing(x)
+    if capturing and used.states is None:  # a replay of the user's own graph sees no change of X
+        return None
     key = name, call.reduce, id(x), id(weight)
     one: Kept | None = found.kept.get(key)
     if one is not None:
         if one.serves(x, weight):
             return one.read(x, call.root)
         found.kept.pop(key, None)
-    if is_capturing(x):
+    if capturing:
         return None
     seen = found.seen.get(key)
     if seen is None or not seen.is_of(x, weight):

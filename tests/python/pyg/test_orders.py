@@ -19,6 +19,7 @@ from small_graphs import edges, features
 from test_capture import Cuda, cuda  # noqa: F401 (a fixture)
 from warploom._plan import Expected
 from warploom.pyg import _kept, _switch
+from warploom.torch._state import recorded
 
 SCHEDULES = int(os.environ.get("WARPLOOM_RANDOM_SCHEDULES", "40"))
 NODES, EDGES = 30, 140
@@ -346,6 +347,22 @@ def test_a_captured_step_reads_the_product_and_a_change_renews_it(cuda):  # noqa
         if number in (5, 7):
             x.mul_(0.5)
         close(torch.tensor(found), step().detach(), 1e-3)
+
+
+def test_a_graph_of_the_user_computes_the_product(monkeypatch):
+    """Its replays see no change of X; captures of `capture` look for one before."""
+    layer, x, edge_index = pyg.GCNConv(12, 3), features(NODES, 12), edges(EDGES)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            layer(x, edge_index)
+        monkeypatch.setattr(_kept, "is_capturing", lambda tensor: True)
+        orders()
+        layer(x, edge_index)
+        assert not any("kept" in text for text in orders())
+        with recorded() as states:
+            layer(x, edge_index)
+        assert any("kept" in text for text in orders())
+        assert any(state is kept()[0] for state, _ in states)
 
 
 def test_features_in_the_memory_of_a_graph_are_not_kept(monkeypatch):
