@@ -37,7 +37,6 @@ from warploom.pyg._kept import Operands
 from warploom.pyg._names import note_methods, sizes_of
 from warploom.pyg._propagate import left_to_pyg, propagate, serving
 from warploom.pyg._sorted import find_sorted, order_values
-from warploom.pyg._switch import replace
 from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
