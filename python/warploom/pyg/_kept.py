@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from warploom.pyg._memory import is_capturing
 from warploom.pyg._sorted import Sorted, order_values
 from warploom.pyg._switch import options
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, recordable
+from warploom.torch._memory import is_capturing
 from warploom.torch._plan import current_stream
 from warploom.torch._state import TensorState, used
 

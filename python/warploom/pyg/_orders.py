@@ -18,10 +18,10 @@ from torch_geometric.nn import Linear
 
 from warploom.pyg import _names
 from warploom.pyg._kept import Operands, Run, constant
-from warploom.pyg._memory import is_capturing
 from warploom.pyg._switch import options, orders
 from warploom.torch._graph import Graph
 from warploom.torch._internals import is_deterministic
+from warploom.torch._memory import is_capturing
 from warploom.torch._plan import Request
 
 # The other order must save more than this part of the time of PyG's, since expected times err.
