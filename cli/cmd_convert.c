@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/memory_need.h"
 #include "cli/progress.h"
-#include "cli/session.h"
 #include "core/base/file.h"
 
 /* Stops when the file cannot be written, and when the user ends the command. */

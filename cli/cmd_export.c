@@ -5,10 +5,8 @@
 #include "cli/export.h"
 #include "cli/session.h"
 #include "core/base/memory.h"
-#include "core/base/path.h"
 #include "core/records/lines.h"
 #include "db/interchange.h"
-#include "runtime/context.h"
 #include "runtime/shipped.h"
 
 /* ---- a library ---- */

@@ -9,7 +9,6 @@
 #include "core/base/path.h"
 #include "core/csr/stats.h"
 #include "db/store.h"
-#include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/shipped.h"
 

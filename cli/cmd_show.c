@@ -5,7 +5,6 @@
 #include "cli/family.h"
 #include "cli/problem.h"
 #include "cli/session.h"
-#include "core/base/memory.h"
 #include "generator/generator.h"
 
 static const wlmi_limits targets[] = {

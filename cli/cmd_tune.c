@@ -9,7 +9,6 @@
 #include "cli/tune_outcomes.h"
 #include "cli/tune_run.h"
 #include "core/base/memory.h"
-#include "runtime/decide.h"
 #include "tuner/timing.h"
 
 /* A problem that was tuned on a matrix. */

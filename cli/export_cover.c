@@ -9,7 +9,6 @@
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "exported/learn.h"
-#include "runtime/context.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tuner/compile_ahead.h"
 

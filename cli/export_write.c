@@ -8,7 +8,6 @@
 
 #include "cli/export.h"
 #include "core/base/file.h"
-#include "core/base/memory.h"
 #include "generator/archive.h"
 #include "runtime/host/compiler.h"
 

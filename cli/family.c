@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
 
 static int is_of(const char *variant, const char *family) {

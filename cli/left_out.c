@@ -1,6 +1,5 @@
 #include "cli/left_out.h"
 
-#include "cli/commands.h"
 #include "cli/progress.h"
 
 wlm_status wlmi_left_out_add(wlmi_left_out *left_out, const wlmi_cli_options *options, const char *input,

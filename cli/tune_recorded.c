@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/tune_run.h"
-#include "core/base/memory.h"
 #include "core/problem/operation.h"
 #include "core/problem/spec_key.h"
 #include "core/synth/input.h"

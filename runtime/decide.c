@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "core/base/memory.h"
-#include "core/csr/stats.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "runtime/load.h"

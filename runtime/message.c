@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "core/problem/structs.h"
 
 static wlm_status parse(const wlm_problem *problem, wlmi_message *message) {

@@ -8,10 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/online_state.h"
-#include "tuner/timing.h"
 
 enum { LOOKS = 3, SEED = 1 };
 

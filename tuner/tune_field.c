@@ -3,7 +3,6 @@
  * some candidates are already measured. */
 #include <math.h>
 
-#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/tune_state.h"

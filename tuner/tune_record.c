@@ -1,5 +1,4 @@
 /* Stores and reports the results of a tuning. */
-#include "core/base/memory.h"
 #include "db/store.h"
 #include "tuner/tune_state.h"
 

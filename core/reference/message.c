@@ -7,7 +7,6 @@
 #include "core/problem/element.h"
 #include "core/problem/operator.h"
 #include "core/problem/sampling.h"
-#include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
 
 /* The softmax of one row and block of columns, relative to the largest score so far. */

@@ -2,7 +2,6 @@
  * contained architectures. */
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "exported/tables.h"
 #include "runtime/cuda/builtin.h"
 #include "runtime/cuda/nvrtc.h"

@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/problem/element.h"
 
 /* Memory from `begin` to before `end`. */
 typedef struct range {
