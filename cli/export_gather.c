@@ -269,48 +269,28 @@ static wlm_status keep_matrix(wlmi_export *e, const wlmi_measurement_record *r) 
   return WLM_OK;
 }
 
-/* Makes room for more elements behind those of an array of a class. */
-static wlm_status extend(const void *array, int64_t count, size_t size, void **extended) {
-  *extended = wlmi_realloc((void *)array, ((size_t)count + 1) * size);
-  return *extended ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was learned on a device class");
+/* Moves the elements of `more` behind those of a class. */
+static wlm_status join(const void **all, int64_t *count, void *more, int64_t more_count, size_t size) {
+  char *const joined = wlmi_realloc((void *)*all, (size_t)(*count + more_count + 1) * size);
+  if (!joined) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "what was learned on a device class");
+  if (more_count) memcpy(joined + (size_t)*count * size, more, (size_t)more_count * size);
+  wlmi_free(more);
+  *all = joined;
+  *count += more_count;
+  return WLM_OK;
 }
 
-static wlm_status take_pins(wlmi_export *e, wlm_store *store, wlmi_exported_class *c) {
-  wlmi_pin_record *pins = NULL, *all;
+static wlm_status take_learned(wlm_store *store, wlmi_exported_class *c) {
+  wlmi_pin_record *pins = NULL;
+  wlmi_model_record *models = NULL;
   int64_t count = 0;
-  wlm_status status;
-  WLM_TRY(wlmi_store_load_pins(store, c->name, &pins, &count));
-  WLM_TRY(extend(c->pins, c->pin_count + count, sizeof *all, (void **)&all));
-  c->pins = all;
-  for (int64_t i = 0; i < count; i++) {
-    wlmi_pin_record *pin = &all[c->pin_count];
-    *pin = (wlmi_pin_record){.device_class = (char *)c->name, .n = pins[i].n};
-    WLM_TRY(keep_copy(e, pins[i].target, &pin->target));
-    WLM_TRY(keep_copy(e, pins[i].problem, &pin->problem));
-    WLM_TRY(keep_copy(e, pins[i].variant, &pin->variant));
-    c->pin_count++;
-  }
-done:
-  wlmi_pins_free(pins, count);
-  return status;
-}
-
-static wlm_status take_models(wlmi_export *e, wlm_store *store, wlmi_exported_class *c) {
-  wlmi_model_record *records = NULL;
-  wlmi_exported_model *all;
-  int64_t count = 0;
-  wlm_status status;
-  WLM_TRY(wlmi_store_load_models(store, c->name, &records, &count));
-  WLM_TRY(extend(c->models, c->model_count + count, sizeof *all, (void **)&all));
-  c->models = all;
-  for (int64_t i = 0; i < count; i++) {
-    char *name = NULL;
-    WLM_TRY(keep_copy(e, records[i].name, &name));
-    all[c->model_count++] = (wlmi_exported_model){name, records[i].data, records[i].size};
-    records[i].data = NULL; /* the class owns it */
-  }
-done:
-  wlmi_model_records_free(records, count);
+  WLM_CHECK(wlmi_store_load_pins(store, c->name, &pins, &count));
+  wlm_status status = join((const void **)&c->pins, &c->pin_count, pins, count, sizeof *pins);
+  if (status != WLM_OK) wlmi_pins_free(pins, count);
+  if (status == WLM_OK) status = wlmi_store_load_models(store, c->name, &models, &count);
+  if (status != WLM_OK) return status;
+  status = join((const void **)&c->models, &c->model_count, models, count, sizeof *models);
+  if (status != WLM_OK) wlmi_model_records_free(models, count);
   return status;
 }
 
@@ -332,8 +312,7 @@ static wlm_status take_class(wlmi_export *e, const wlmi_class *from) {
   WLM_CHECK(keep_copy(e, device->arch, &c->device.arch));
   for (int i = 0; i < 2; i++) {
     if (!e->stores[i]) continue;
-    WLM_CHECK(take_pins(e, e->stores[i], c));
-    WLM_CHECK(take_models(e, e->stores[i], c));
+    WLM_CHECK(take_learned(e->stores[i], c));
     WLM_CHECK(wlmi_measurement_set_add(&l->set, e->stores[i], c->name));
   }
   WLM_CHECK(wlmi_cases_make(l->set.records, l->set.count, &l->cases));
@@ -413,9 +392,8 @@ done:
 void wlmi_export_release(wlmi_export *e) {
   for (int64_t i = 0; i < e->class_count; i++) {
     const wlmi_exported_class *c = &e->classes[i];
-    for (int64_t k = 0; k < c->model_count; k++) wlmi_free((void *)c->models[k].data);
-    wlmi_free((void *)c->models);
-    wlmi_free((void *)c->pins);
+    wlmi_pins_free((wlmi_pin_record *)c->pins, c->pin_count);
+    wlmi_model_records_free((wlmi_model_record *)c->models, c->model_count);
     wlmi_cases_release(&e->learned[i].cases);
     wlmi_measurement_set_release(&e->learned[i].set);
   }

@@ -161,14 +161,14 @@ static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t ind
   for (int64_t i = 0; i < c->model_count; i++) {
     wlmi_text_printf(out, "static const unsigned char model_%jd_%jd[] = {", index, i);
     for (size_t k = 0; k < c->models[i].size; k++)
-      wlmi_text_printf(out, "%s%d,", k % 32 ? "" : "\n    ", c->models[i].data[k]);
+      wlmi_text_printf(out, "%s%d,", k % 32 ? "" : "\n    ", ((const unsigned char *)c->models[i].data)[k]);
     wlmi_text_puts(out, "\n};\n\n");
   }
-  wlmi_text_printf(out, "static const wlmi_exported_model models_%jd[] = {\n", index);
+  wlmi_text_printf(out, "static const wlmi_model_record models_%jd[] = {\n", index);
   for (int64_t i = 0; i < c->model_count; i++) {
-    wlmi_text_puts(out, "    {");
+    wlmi_text_puts(out, "    {.name = ");
     put_string(out, c->models[i].name);
-    wlmi_text_printf(out, ", model_%jd_%jd, %zu},\n", index, i, c->models[i].size);
+    wlmi_text_printf(out, ", .data = (void *)model_%jd_%jd, .size = %zu},\n", index, i, c->models[i].size);
   }
   wlmi_text_puts(out, "    {0}};\n\n");
 }

@@ -77,13 +77,6 @@ wlm_status wlmi_store_load_recorded(wlm_store *store, const char *device_class, 
 
 /* ---- cost models, as blobs that db/ does not interpret ---- */
 
-typedef struct wlmi_model_record {
-  char *name;
-  int64_t made_at; /* seconds since 1970 */
-  void *data;
-  size_t size;
-} wlmi_model_record;
-
 /* There is one model for each device class and name; a new one replaces the old one. */
 wlm_status wlmi_store_put_model(wlm_store *store, const char *device_class, const wlmi_model_record *record);
 /* Adds the models of another store, which replace those of the same class and name, and their number to `copied`. Each

@@ -8,10 +8,8 @@
 static wlm_status add_class(const wlmi_exported_class *class, int borrowed, wlmi_snapshot *snapshot) {
   const char *name = borrowed ? class->name : NULL;
   if (!borrowed) WLM_CHECK(wlmi_learned_add_pins(snapshot, class->pins, class->pin_count));
-  for (int64_t i = 0; i < class->model_count; i++) {
-    const wlmi_exported_model *m = &class->models[i];
-    WLM_CHECK(wlmi_learned_add_model(snapshot, &(wlmi_learned_model){m->name, m->data, m->size}, name, NULL));
-  }
+  for (int64_t i = 0; i < class->model_count; i++)
+    WLM_CHECK(wlmi_learned_add_model(snapshot, &class->models[i], name, NULL));
   for (int64_t i = 0; i < class->case_count; i++) {
     wlmi_case c = class->cases[i];
     c.point = wlmi_point_of(c.stats, c.n);

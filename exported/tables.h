@@ -17,12 +17,6 @@ typedef struct wlmi_exported_family {
 
 /* ---- choices ---- */
 
-typedef struct wlmi_exported_model {
-  const char *name;
-  const unsigned char *data; /* of wlmi_model_write */
-  size_t size;
-} wlmi_exported_model;
-
 /* What was learned on one device class. */
 typedef struct wlmi_exported_class {
   const char *name; /* wlmi_device_class */
@@ -31,7 +25,7 @@ typedef struct wlmi_exported_class {
   int64_t case_count;
   const wlmi_pin_record *pins;
   int64_t pin_count;
-  const wlmi_exported_model *models;
+  const wlmi_model_record *models;
   int64_t model_count;
 } wlmi_exported_class;
 

@@ -22,7 +22,7 @@ wlm_status wlmi_learned_add_pins(wlmi_snapshot *snapshot, const wlmi_pin_record 
   return status;
 }
 
-wlm_status wlmi_learned_add_model(wlmi_snapshot *snapshot, const wlmi_learned_model *record, const char *borrowed,
+wlm_status wlmi_learned_add_model(wlmi_snapshot *snapshot, const wlmi_model_record *record, const char *borrowed,
                                   const char *stale) {
   wlmi_model model;
   wlm_status status = wlmi_model_read(record->data, record->size, &model);

@@ -4,13 +4,7 @@
 #include "core/records/content.h"
 #include "select/snapshot.h"
 
-typedef struct wlmi_learned_model {
-  const char *name;
-  const void *data; /* of wlmi_model_write */
-  size_t size;
-} wlmi_learned_model;
-
 wlm_status wlmi_learned_add_pins(wlmi_snapshot *snapshot, const wlmi_pin_record *pins, int64_t count);
 /* A damaged model is logged and left out. `borrowed` and `stale` as in wlmi_model. */
-wlm_status wlmi_learned_add_model(wlmi_snapshot *snapshot, const wlmi_learned_model *model, const char *borrowed,
+wlm_status wlmi_learned_add_model(wlmi_snapshot *snapshot, const wlmi_model_record *model, const char *borrowed,
                                   const char *stale);

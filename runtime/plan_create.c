@@ -138,8 +138,7 @@ static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, cons
   }
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
   WLM_CHECK(look_closer(context, matrix, problem, view.stats));
-  if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order)
-    *use = WLM_USE_MEASURED;
+  if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order) *use = WLM_USE_MEASURED;
   return WLM_OK;
 }
 

@@ -167,9 +167,8 @@ static wlm_status add_models(const loading *l, wlm_store *store, const char *dev
     if (!newest || set->records[i].made_at > newest->made_at) newest = &set->records[i];
   if (newest) wlmi_snapshot_stale(l->snapshot, newest->compiler, newest->driver, &stale);
   for (int64_t i = 0; i < count; i++)
-    WLM_TRY(wlmi_learned_add_model(l->snapshot,
-                                   &(wlmi_learned_model){records[i].name, records[i].data, records[i].size},
-                                   borrowed ? device_class : NULL, stale.size ? stale.data : NULL));
+    WLM_TRY(wlmi_learned_add_model(l->snapshot, &records[i], borrowed ? device_class : NULL,
+                                   stale.size ? stale.data : NULL));
 done:
   wlmi_text_release(&stale);
   wlmi_model_records_free(records, count);

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 static wlm_status default_path(const char *variable, const char *below_home, const char *file, wlmi_text *out) {
   const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
   struct stat info;

@@ -14,6 +14,14 @@ typedef struct wlmi_pin_record {
   char *variant;
 } wlmi_pin_record;
 
+/* A cost model, as wlmi_model_write makes it. */
+typedef struct wlmi_model_record {
+  char *name;
+  int64_t made_at; /* seconds since 1970 */
+  void *data;
+  size_t size;
+} wlmi_model_record;
+
 /* WLM_ERR_INVALID_ARGUMENT naming the invalid field. */
 wlm_status wlmi_pin_check(const wlmi_pin_record *pin);
 /* {"pin":TARGET,"class":...,"problem":...,"n":32,"variant":...} without a line end. */

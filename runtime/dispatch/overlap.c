@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-
 /* Memory from `begin` to before `end`. */
 typedef struct range {
   uintptr_t begin, end;
