@@ -297,13 +297,15 @@ static void the_best_contained_kernel_is_chosen(void) {
   wlm_context_destroy(context);
 }
 
-/* Counts emitted texts. */
-wlm_status __real_wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant,
-                                              const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program);
-wlm_status __wrap_wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant,
-                                              const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
-  emissions++;
-  return __real_wlmi_generator_emit_variant(generator, variant, spec, limits, program);
+/* Counts emitted texts of variants. */
+wlm_status __real_wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper,
+                                              const wlmi_variant *variant, const wlmi_spec *spec,
+                                              const wlmi_limits *limits, wlmi_program *program);
+wlm_status __wrap_wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper,
+                                              const wlmi_variant *variant, const wlmi_spec *spec,
+                                              const wlmi_limits *limits, wlmi_program *program) {
+  emissions += helper == WLM_HELPER_NONE;
+  return __real_wlmi_generator_emit_program(generator, helper, variant, spec, limits, program);
 }
 
 /* A kernel is emitted once, when it is loaded. What else there is to choose from is not emitted. */
