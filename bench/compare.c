@@ -161,7 +161,7 @@ static wlm_status put_tuning_hint(const wlmi_session *session, const comparison 
 }
 
 static wlm_status put_comparison(const wlmi_session *session, const comparison *c, wlmi_report *report) {
-  const wlmi_decision *decision = &c->methods[0].plan->record.decision;
+  const wlmi_decision *decision = &c->methods[0].plan->reason.decision;
   wlmi_table table;
   wlmi_text verdict = {0};
   wlm_status status = WLM_OK;

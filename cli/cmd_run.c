@@ -48,7 +48,7 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   if (method.failure) WLM_TRY(wlmi_fail(method.status, "%s", method.failure));
   WLM_TRY(wlmi_method_time_prepare(&method, PREPARE_SAMPLES, &prepare_seconds));
   WLM_TRY(wlmi_method_time(operands.device, &method, 1e-3, SAMPLES));
-  const wlmi_plan_record *plan = &method.plan->record;
+  const wlmi_plan_reason *plan = &method.plan->reason;
   wlmi_report_object(report, NULL);
   wlmi_report_members(report, "n=%jd variant=%s step=%s us=%.2f spread=%.3f", session->problem.n, method.name,
                       wlmi_step_name(plan->decision.step), method.seconds * 1e6, method.spread);

@@ -26,7 +26,7 @@ static void free_job(wlmi_background_job *job) {
 
 static void compile_helper(const wlmi_background_job *job) {
   void *kernels[WLM_MAX_PASSES];
-  if (wlmi_context_load_helper(job->context, job->helper, &job->types, kernels) != WLM_OK)
+  if (wlmi_load_helper(job->context, job->helper, &job->types, kernels) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }
 
@@ -39,7 +39,7 @@ static void compile(wlmi_background_job *job) {
   }
   if (decided->plan.no_rebind) { /* the entry that loaded must be prepared, which only the caller can do */
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s did not compile, and %s must be prepared",
-             job->decision.variant, decided->plan.record.decision.variant);
+             job->decision.variant, decided->plan.reason.decision.variant);
     wlmi_decided_drop(decided);
     return;
   }
@@ -113,7 +113,7 @@ wlm_status wlmi_background_helps(wlm_context *context, wlmi_helper helper, const
   wlmi_background *b = &context->background;
   int *queued = &b->helpers_queued[helper][csr->rowptr_type == WLM_I64][csr->colind_type == WLM_I64];
   wlm_status status = WLM_OK;
-  *on_host = b->wanted && !wlmi_context_has_helper(context, helper, csr);
+  *on_host = b->wanted && !wlmi_has_helper(context, helper, csr);
   if (!*on_host) return WLM_OK;
   pthread_mutex_lock(&b->lock);
   if (!*queued) {

@@ -101,23 +101,19 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
 /* ---- where kernels come from: kernels.c with a compiler, exported/library/kernels.c with tables; and
  * generator/generator.h, whose candidates say which kernels there are ---- */
 
-/* Loads the kernels of a variant: finds them in memory or in the kernel cache, or emits and compiles them. The caller
- * is one of their users afterwards. */
-wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_loaded *loaded);
-/* Whether they can be loaded without compiling: they are loaded already, or in the archive. */
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec);
-/* Loads the kernels of the gradients by argmax, in the form for the spec's number of columns or for any number. */
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded);
-int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width);
-/* Loads the kernels of another helper for a matrix with these index types (for WLM_HELPER_COO colind_type is that of
- * the coordinates). They stay loaded. WLM_ERR_NO_COMPILER without a compiler. */
-wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
-                                    void *kernels[WLM_MAX_PASSES]);
-int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types);
-/* Loads the built-in kernel, which needs no compiler. */
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded);
-int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec);
+/* The kernels that are wanted: those of a variant, the built-in one, which needs no compiler, or those of a helper. */
+typedef struct wlmi_wanted {
+  const wlmi_spec *spec; /* for WLM_HELPER_COO colind_type is that of the coordinates */
+  wlmi_variant variant;  /* zeroed = the built-in one, or a helper */
+  wlmi_helper helper;
+  int any_width; /* of WLM_HELPER_BACKWARD: in the form for any number of columns */
+} wlmi_wanted;
+
+/* Finds them in memory, in archives or in the kernel cache, or emits and compiles them. The caller is one of their
+ * users afterwards. WLM_ERR_NO_COMPILER without a compiler. */
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded);
+/* Whether that needs no compiling: they are loaded already, or in the archive. */
+int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted);
 void wlmi_context_release_kernels(wlm_context *context);
 
 /* ---- where choices come from: stores.c with databases, exported/library/choices.c with tables ---- */

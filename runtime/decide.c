@@ -24,7 +24,7 @@ static int can_load(wlm_context *context, const char *variant, const wlmi_spec *
   wlmi_variant value;
   return !is_without_compiler(context) ||
          wlmi_variant_parse(wlmi_generator_families(context->generator), variant, &value) != WLM_OK ||
-         wlmi_context_has_variant(context, &value, spec);
+         wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = value});
 }
 
 static void explain(void *user, const char *variant, int may_prepare, wlmi_text *reason) {
@@ -59,7 +59,7 @@ static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, cho
   WLM_CHECK(wlmi_alloc_array(c->all->count, sizeof *c->kept, "candidates", (void **)&c->kept));
   c->list.count = 0;
   for (int64_t i = 0; i < c->all->count; i++)
-    if (wlmi_context_has_variant(context, &c->all->candidates[i].value, spec))
+    if (wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = c->all->candidates[i].value}))
       c->kept[c->list.count++] = c->all->candidates[i];
   c->list.candidates = c->kept;
   if (c->list.count < c->all->count && !atomic_flag_test_and_set(&context->told_archived))
@@ -103,6 +103,10 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
 
 const double wlmi_near_enough = 1.1, wlmi_near_enough_for_plans = 1.05;
 
+static int has_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, int i) {
+  return wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = d->entries[i].variant});
+}
+
 /* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
  */
 static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, double most) {
@@ -110,9 +114,7 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
     const wlmi_entry *entry = &d->entries[i];
     const int near = !isfinite(most) || (d->entries[0].seconds > 0 && entry->seconds > 0 &&
                                          entry->seconds <= most * d->entries[0].seconds);
-    if (near && (entry->step == WLM_STEP_BUILTIN ? wlmi_context_has_builtin(context, spec)
-                                                 : wlmi_context_has_variant(context, &entry->variant, spec)))
-      return i;
+    if (near && has_entry(context, spec, d, i)) return i;
   }
   return -1;
 }
@@ -180,12 +182,12 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_snapshot *sna
                                   const wlmi_decide_request *request, const wlm_stats *stats, const wlmi_spec *spec,
                                   wlmi_decided *decided, int *start) {
   wlm_plan *plan = &decided->plan;
-  wlmi_decision *decision = &plan->record.decision;
+  wlmi_decision *decision = &plan->reason.decision;
   const double most = most_of_choice(context, request, spec, decision);
   const int background = isinf(most);
   *start = 0;
   if (most == 0) return WLM_OK;
-  int is_loaded = wlmi_context_has_variant(context, &decision->entries[0].variant, spec);
+  int is_loaded = has_entry(context, spec, decision, 0);
   if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
   int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
   if (entry < 0) return WLM_OK;
@@ -195,7 +197,7 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_snapshot *sna
     if (prepares && is_loaded) return WLM_OK;
     if (prepares) {
       WLM_CHECK(choose_unprepared(context, snapshot, request, stats, spec, decision));
-      is_loaded = wlmi_context_has_variant(context, &decision->entries[0].variant, spec);
+      is_loaded = has_entry(context, spec, decision, 0);
       entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
       if (entry < 0 || (is_loaded && !wlmi_has_other_backward(context, spec))) return WLM_OK;
     }
@@ -220,8 +222,8 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
-  wlmi_spec_key(&spec, decided->plan.record.problem_key);
-  status = choose(context, snapshot, request, stats, &spec, &decided->plan.record.decision);
+  wlmi_spec_key(&spec, decided->plan.reason.problem_key);
+  status = choose(context, snapshot, request, stats, &spec, &decided->plan.reason.decision);
   if (status == WLM_ERR_NOT_FOUND && request->use == WLM_USE_SCATTER) {
     decided->refused = 1;
     *out = decided;

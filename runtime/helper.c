@@ -1,6 +1,7 @@
 #include "runtime/helper.h"
 
 #include "core/base/memory.h"
+#include "runtime/load.h"
 
 wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
                            size_t scratch_size, wlmi_help *help) {
@@ -8,7 +9,7 @@ wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_c
   *help = (wlmi_help){.kernels = NULL};
   if (!on_host && !may_wait) WLM_CHECK(wlmi_background_helps(context, helper, types, &on_host));
   if (on_host) return WLM_OK;
-  const wlm_status status = wlmi_context_load_helper(context, helper, types, help->loaded);
+  const wlm_status status = wlmi_load_helper(context, helper, types, help->loaded);
   if (status == WLM_ERR_NO_COMPILER) {
     wlmi_clear_error();
     return WLM_OK;

@@ -165,14 +165,14 @@ static wlm_status load(wlm_context *context, wlmi_kernel_entry *entry, wlmi_load
 
 /* ---- by variant and spec ------------------------------------------------------------------------------ */
 
-/* Which kernels of a problem are wanted: those of a variant, or of a helper, whose `variant` is zeroed. */
-typedef struct wanted {
+/* What is emitted of a problem: a variant, or a helper, whose `variant` is zeroed. */
+typedef struct form {
   wlmi_variant variant;
   uint8_t helper;    /* a wlmi_helper */
   uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
-} wanted;
+} form;
 
-static wlmi_hash emitted_key(const wanted *w, const wlmi_spec *spec) {
+static wlmi_hash emitted_key(const form *w, const wlmi_spec *spec) {
   const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
@@ -211,7 +211,7 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   return WLM_OK;
 }
 
-static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+static int is_loaded(wlm_context *context, const form *w, const wlmi_spec *spec) {
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_kernel_entry *entry;
   int has;
@@ -219,14 +219,14 @@ static int is_loaded(wlm_context *context, const wanted *w, const wlmi_spec *spe
   return has & LOADED;
 }
 
-static wlm_status emit(const wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_program *program) {
+static wlm_status emit(const wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_program *program) {
   wlmi_limits limits = context->device->info.limits;
   limits.any_width = w->any_width;
   return wlmi_generator_emit_program(context->generator, (wlmi_helper)w->helper, &w->variant, spec, &limits, program);
 }
 
 /* Emits and compiles a variant unless it is compiled. */
-static wlm_status compile_once(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_emitted **emitted,
+static wlm_status compile_once(wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_emitted **emitted,
                                wlmi_kernel_entry **entry) {
   const wlmi_hash key = emitted_key(w, spec);
   wlmi_program program = {0};
@@ -246,14 +246,14 @@ done:
 }
 
 wlm_status wlmi_context_compile(wlm_context *context, const char *name, const wlmi_spec *spec) {
-  wanted w = {.helper = WLM_HELPER_NONE};
+  form w = {.helper = WLM_HELPER_NONE};
   wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
   WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant));
   return compile_once(context, &w, spec, &emitted, &entry);
 }
 
-static int is_archived(const wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+static int is_archived(const wlm_context *context, const form *w, const wlmi_spec *spec) {
   char name[WLM_VARIANT_NAME];
   wlmi_hash purposes[WLM_COLUMNS_KINDS];
   wlmi_limits limits = context->device->info.limits;
@@ -270,29 +270,24 @@ static int is_archived(const wlm_context *context, const wanted *w, const wlmi_s
 }
 
 /* Whether kernels can be had without compiling. Nothing is emitted for this question. */
-static int is_at_hand(wlm_context *context, const wanted *w, const wlmi_spec *spec) {
+static int is_at_hand(wlm_context *context, const form *w, const wlmi_spec *spec) {
   return is_loaded(context, w, spec) || is_archived(context, w, spec);
 }
 
-/* Looks for the variant in its own form and, where only an archive has kernels, in the form for any number of columns.
+/* Looks for a variant in its own form and, where only an archive has kernels, in the form for any number of columns.
  * Sets `w` to the form that is at hand, or else to its own. */
-static int find_form(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec, wanted *w) {
-  *w = (wanted){.variant = *variant};
+static int find_form(wlm_context *context, const wlmi_wanted *wanted, const wlmi_spec *spec, form *w) {
+  *w = (form){.variant = wanted->variant, .helper = (uint8_t)wanted->helper};
   if (is_at_hand(context, w, spec)) return 1;
-  w->any_width = context->device->info.limits.any_width != 0;
+  w->any_width = !w->helper && context->device->info.limits.any_width;
   if (w->any_width && is_at_hand(context, w, spec)) return 1;
   w->any_width = 0;
   return 0;
 }
 
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  wanted w;
-  return find_form(context, variant, spec, &w);
-}
-
 /* Replaces an image that does not load: one from the cache, for example because another machine with another C library
  * made it, or one from the archive, for example PTX that is newer than the driver. */
-static wlm_status replace(wlm_context *context, const wanted *w, const wlmi_spec *spec, wlmi_kernel_entry *entry,
+static wlm_status replace(wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_kernel_entry *entry,
                           wlmi_origin origin) {
   const int is_archived = origin == WLM_ORIGIN_ARCHIVE;
   wlmi_program program = {0};
@@ -312,7 +307,7 @@ done:
   return status;
 }
 
-static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spec, wlmi_loaded *loaded) {
+static wlm_status load_once(wlm_context *context, form w, const wlmi_spec *spec, wlmi_loaded *loaded) {
   *loaded = (wlmi_loaded){.users = NULL};
   for (;;) {
     wlmi_emitted *emitted;
@@ -328,13 +323,6 @@ static wlm_status load_once(wlm_context *context, wanted w, const wlmi_spec *spe
   }
 }
 
-wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_loaded *loaded) {
-  wanted w;
-  find_form(context, variant, spec, &w);
-  return load_once(context, w, spec, loaded);
-}
-
 /* The spec with the fewest columns for which the gradients by argmax have this text: their blocks are as wide as n, up
  * to 32 columns, and blocks of 32 serve any number. */
 static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
@@ -345,32 +333,7 @@ static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
   return least;
 }
 
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded) {
-  const wlmi_spec least = backward_spec(spec, any_width);
-  return load_once(context, (wanted){.helper = WLM_HELPER_BACKWARD}, &least, loaded);
-}
-
-int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
-  const wlmi_spec least = backward_spec(spec, any_width);
-  return is_at_hand(context, &(wanted){.helper = WLM_HELPER_BACKWARD}, &least);
-}
-
-wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
-                                    void *kernels[WLM_MAX_PASSES]) {
-  wlmi_loaded loaded;
-  wlmi_spec spec;
-  WLM_CHECK(wlmi_spec_of_types(types, &spec));
-  WLM_CHECK(load_once(context, (wanted){.helper = helper}, &spec, &loaded));
-  memcpy(kernels, loaded.kernels, sizeof loaded.kernels);
-  return WLM_OK;
-}
-
-int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
-  wlmi_spec spec;
-  return wlmi_spec_of_types(types, &spec) == WLM_OK && is_at_hand(context, &(wanted){.helper = helper}, &spec);
-}
-
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
+static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
   const wlmi_device_ops *ops = context->device->ops;
   wlmi_module *module = NULL;
   char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
@@ -406,11 +369,34 @@ done:
   return status;
 }
 
-int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
+/* ---- either -------------------------------------------------------------------------------------------- */
+
+static int is_builtin(const wlmi_wanted *wanted) { return !wanted->helper && !wanted->variant.family; }
+
+/* `least` is for the spec of another number of columns. */
+static const wlmi_spec *spec_of(const wlmi_wanted *wanted, wlmi_spec *least) {
+  if (wanted->helper != WLM_HELPER_BACKWARD) return wanted->spec;
+  *least = backward_spec(wanted->spec, wanted->any_width);
+  return least;
+}
+
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded) {
+  wlmi_spec least;
+  form w;
+  if (is_builtin(wanted)) return load_builtin(context, wanted->spec, loaded);
+  const wlmi_spec *spec = spec_of(wanted, &least);
+  find_form(context, wanted, spec, &w);
+  return load_once(context, w, spec, loaded);
+}
+
+int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {
   wlmi_loaded loaded;
-  const int has = wlmi_context_load_builtin(context, spec, &loaded) == WLM_OK;
-  if (!has) wlmi_clear_error();
-  return has;
+  wlmi_spec least;
+  form w;
+  if (!is_builtin(wanted)) return find_form(context, wanted, spec_of(wanted, &least), &w);
+  if (load_builtin(context, wanted->spec, &loaded) == WLM_OK) return 1;
+  wlmi_clear_error();
+  return 0;
 }
 
 void wlmi_context_release_kernels(wlm_context *context) {

@@ -1,13 +1,9 @@
 /* Loads what a decision chose: its entries are tried from the first on. */
 #include "runtime/load.h"
 
-#include "core/base/memory.h"
+#include <string.h>
 
-static wlm_status load_entry(wlm_context *context, const wlmi_entry *entry, const wlmi_spec *spec,
-                             wlmi_loaded *loaded) {
-  if (entry->step == WLM_STEP_BUILTIN) return wlmi_context_load_builtin(context, spec, loaded);
-  return wlmi_context_load_variant(context, &entry->variant, spec, loaded);
-}
+#include "core/base/memory.h"
 
 /* The entry to try next. Without compiler and archive only the built-in kernel can help. */
 static int next_entry(const wlm_context *context, const wlmi_decision *decision, int entry, wlm_status status) {
@@ -22,7 +18,7 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
   wlm_status first = chosen, status = chosen;
   char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
   for (;;) {
-    status = load_entry(context, &d->entries[entry], spec, loaded);
+    status = wlmi_context_load(context, &(wlmi_wanted){.spec = spec, .variant = d->entries[entry].variant}, loaded);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
     if (first == WLM_OK) {
       first = status;
@@ -51,8 +47,10 @@ static int has_backward(const wlm_problem *problem) {
 }
 
 int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec) {
-  return has_backward(&spec->problem) && !wlmi_context_has_backward(context, spec, 0) &&
-         wlmi_context_has_backward(context, spec, 1);
+  wlmi_wanted wanted = {.spec = spec, .helper = WLM_HELPER_BACKWARD};
+  if (!has_backward(&spec->problem) || wlmi_context_has(context, &wanted)) return 0;
+  wanted.any_width = 1;
+  return wlmi_context_has(context, &wanted);
 }
 
 /* A plan with argmax indices is usually for training, so its backward kernels are compiled with it, once for all
@@ -61,7 +59,8 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
   wlmi_loaded loaded;
   if (!has_backward(&spec->problem)) return WLM_OK;
   const int any_width = plan->upgrade && wlmi_has_other_backward(context, spec);
-  const wlm_status status = wlmi_context_load_backward(context, spec, any_width, &loaded);
+  const wlmi_wanted wanted = {.spec = spec, .helper = WLM_HELPER_BACKWARD, .any_width = any_width};
+  const wlm_status status = wlmi_context_load(context, &wanted, &loaded);
   if (status != WLM_OK) return status;
   plan->users[1] = loaded.users;
   wlmi_plan_set_backward(plan, &loaded.program, loaded.kernels, spec);
@@ -70,7 +69,7 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
 
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
   wlmi_loaded loaded;
-  wlmi_decision *decision = &plan->record.decision;
+  wlmi_decision *decision = &plan->reason.decision;
   WLM_CHECK(load(context, decision, spec, chosen, entry, &loaded));
   plan->users[0] = loaded.users;
   snprintf(decision->variant, sizeof decision->variant, "%s", loaded.program.variant);
@@ -82,11 +81,29 @@ wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const
                               const wlmi_hash *key, wlmi_decided **out) {
   wlmi_decided *decided = *out = wlmi_decided_new(key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  decided->plan.record.decision = *decision;
-  wlmi_spec_key(spec, decided->plan.record.problem_key);
+  decided->plan.reason.decision = *decision;
+  wlmi_spec_key(spec, decided->plan.reason.problem_key);
   const wlm_status status = wlmi_load_plan(context, spec, WLM_OK, 0, &decided->plan);
   if (status == WLM_OK) return status;
   wlmi_decided_drop(decided);
   *out = NULL;
   return status;
+}
+
+/* ---- helpers -------------------------------------------------------------------------------------------- */
+
+wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                            void *kernels[WLM_MAX_PASSES]) {
+  wlmi_loaded loaded;
+  wlmi_spec spec;
+  WLM_CHECK(wlmi_spec_of_types(types, &spec));
+  WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = helper}, &loaded));
+  memcpy(kernels, loaded.kernels, sizeof loaded.kernels);
+  return WLM_OK;
+}
+
+int wlmi_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
+  wlmi_spec spec;
+  return wlmi_spec_of_types(types, &spec) == WLM_OK &&
+         wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = helper});
 }

@@ -6,6 +6,11 @@
 /* Whether gradients by argmax have kernels at hand, but for any number of columns and not for the problem's. */
 int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec);
 
+/* Loads the kernels of a helper for a matrix with these index types. They stay loaded. */
+wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
+                            void *kernels[WLM_MAX_PASSES]);
+int wlmi_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types); /* without compiling */
+
 /* Makes the plan's decision a plan: loads the first entry, from `entry` on, that can be loaded. `chosen` is the status
  * of the selection. */
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan);

@@ -81,11 +81,11 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   wlmi_upgrade_share(plan->upgrade);
   wlmi_plan_keep_kernels(plan);
   const wlm_stats_grade grade =
-      wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->record.stats);
-  if (grade != WLM_STATS_ESTIMATED) WLM_TRY(check_rows(&plan->shape, &plan->record.stats));
-  plan->record.estimated = grade == WLM_STATS_ESTIMATED && !view.order;
-  plan->record.transpose_seconds = view.made_seconds;
-  plan->record.transpose_bytes = view.made_bytes;
+      wlmi_matrix_read_stats(matrix, variant ? view.stats : chosen_by.stats, &plan->reason.stats);
+  if (grade != WLM_STATS_ESTIMATED) WLM_TRY(check_rows(&plan->shape, &plan->reason.stats));
+  plan->reason.estimated = grade == WLM_STATS_ESTIMATED && !view.order;
+  plan->reason.transpose_seconds = view.made_seconds;
+  plan->reason.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, matrix->csr.rowptr, view.order, 0, &plan->bound));
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));

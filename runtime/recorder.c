@@ -41,8 +41,8 @@ static wlm_status add(wlmi_recorder *recorder, const wlmi_recorded *problem) {
 
 void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) {
   wlmi_recorder *recorder = &context->recorder;
-  if (!recorder->wanted || !plan->record.stats.nnz || !n || !is_untuned(&plan->record.decision)) return;
-  const wlmi_recorded problem = {context->device_class, plan->record.stats, (char *)plan->record.problem_key, n};
+  if (!recorder->wanted || !plan->reason.stats.nnz || !n || !is_untuned(&plan->reason.decision)) return;
+  const wlmi_recorded problem = {context->device_class, plan->reason.stats, (char *)plan->reason.problem_key, n};
   pthread_mutex_lock(&recorder->lock);
   const wlm_status status = add(recorder, &problem);
   pthread_mutex_unlock(&recorder->lock);

@@ -13,8 +13,9 @@ typedef struct one_call {
   wlm_context *context;
   wlm_problem problem;
   wlm_execute_args args;
-  wlm_csr a, op;
+  const wlm_csr *a, *op;
   const void *order;           /* NULL = in the same place */
+  wlm_csr transposed;          /* op(A), if it is not A */
   void *const *build;          /* kernels that build A^T for this call; NULL = op(A) is there */
   wlmi_transpose_layout built; /* where in the workspace; no bytes if nothing is built */
 } one_call;
@@ -23,22 +24,22 @@ typedef struct one_call {
 static wlm_status build(one_call *c, char *memory) {
   char *const rowptr = memory + c->built.rowptr, *const colind = memory + c->built.colind,
               *const order = memory + c->built.order;
-  c->op.rowptr = rowptr;
-  c->op.colind = colind;
+  c->transposed.rowptr = rowptr;
+  c->transposed.colind = colind;
   c->order = order;
-  return wlmi_transpose_enqueue(c->context->device, c->build, &c->a, rowptr, colind, order, memory + c->built.scratch,
+  return wlmi_transpose_enqueue(c->context->device, c->build, c->a, rowptr, colind, order, memory + c->built.scratch,
                                 c->args.stream);
 }
 
 static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *bound) {
-  return plan->shape.walks_a ? wlmi_bind(&plan->shape, &c->a, c->a.rowptr, NULL, 1, bound)
-                             : wlmi_bind(&plan->shape, &c->op, c->a.rowptr, c->order, 1, bound);
+  return plan->shape.walks_a ? wlmi_bind(&plan->shape, c->a, c->a->rowptr, NULL, 1, bound)
+                             : wlmi_bind(&plan->shape, c->op, c->a->rowptr, c->order, 1, bound);
 }
 
 static wlm_status enqueue_backward(const one_call *c, const wlm_plan *decided) {
   wlm_plan plan = *decided;
   WLM_CHECK(bind(c, &plan, &plan.bound));
-  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, &c->a));
+  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, c->a));
   return wlmi_plan_run_backward(function, &plan, &c->args);
 }
 
@@ -68,8 +69,8 @@ done:
 static wlm_status run(one_call *c, wlmi_use use) {
   wlmi_decided *decided = NULL;
   wlm_stats stats;
-  wlmi_stats_estimate(c->op.rows, c->op.cols, c->op.nnz, &stats);
-  const wlmi_decide_request request = {&c->problem, &c->op, &stats, use, NULL};
+  wlmi_stats_estimate(c->op->rows, c->op->cols, c->op->nnz, &stats);
+  const wlmi_decide_request request = {&c->problem, c->op, &stats, use, NULL};
   wlm_status status = wlmi_decide(c->context, &request, &decided);
   if (status == WLM_OK) status = enqueue(c, &decided->plan);
   wlmi_decided_drop(decided);
@@ -84,9 +85,9 @@ static wlm_status run_on_host_transpose(one_call *c) {
   wlm_status status;
   options.grade = WLM_STATS_ESTIMATED;
   options.stream = c->args.stream;
-  WLM_TRY(wlm_matrix_create(c->context, &c->a, &options, &matrix));
+  WLM_TRY(wlm_matrix_create(c->context, c->a, &options, &matrix));
   WLM_TRY(wlmi_matrix_see(matrix, &c->problem, &view));
-  c->op = view.csr;
+  c->op = &view.csr;
   c->order = view.order;
   WLM_TRY(run(c, WLM_USE_ONE_CALL));
   status = c->context->device->ops->wait(c->context->device, c->args.stream);
@@ -97,30 +98,34 @@ done:
 
 static wlm_status run_transposed(one_call *c) {
   void *kernels[WLM_MAX_PASSES] = {0};
-  if (wlmi_scatter_pays(&c->problem, &c->a)) {
+  if (wlmi_scatter_pays(&c->problem, c->a)) {
     const wlm_status status = run(c, WLM_USE_SCATTER);
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
-  const wlm_status status = wlmi_transpose_load(c->context, &c->a, c->args.stream, kernels);
+  const wlm_status status = wlmi_transpose_load(c->context, c->a, c->args.stream, kernels);
   if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(c);
   if (status != WLM_OK) return status;
-  WLM_CHECK(wlmi_transpose_layout_of(&c->a, &c->built));
+  WLM_CHECK(wlmi_transpose_layout_of(c->a, &c->built));
   c->build = kernels;
-  c->op.rows = c->a.cols;
-  c->op.cols = c->a.rows;
+  c->transposed = *c->a;
+  c->transposed.rows = c->a->cols;
+  c->transposed.cols = c->a->rows;
+  c->op = &c->transposed;
   return run(c, WLM_USE_ONE_CALL);
 }
 
 wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                     const wlm_execute_args *args) {
   one_call c = {.context = context};
+  wlm_csr copy;
+  const void *seen;
   WLM_CHECK(wlmi_need(function, "context csr problem args", context, csr, problem, args));
-  WLM_CHECK(wlmi_struct_read(&wlmi_struct_csr, csr, &c.a));
+  WLM_CHECK(wlmi_struct_see(&wlmi_struct_csr, csr, &copy, &seen));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_problem, problem, &c.problem));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_execute_args, args, &c.args));
-  WLM_CHECK(wlmi_matrix_check(&c.a));
+  c.a = c.op = seen;
+  WLM_CHECK(wlmi_matrix_check(c.a));
   if (c.problem.policy.expected_calls > 1) c.problem.policy.expected_calls = 1; /* an invalid value is refused later */
-  c.op = c.a;
   return wlmi_finish(c.problem.transpose ? run_transposed(&c) : run(&c, WLM_USE_ONE_CALL));
 }

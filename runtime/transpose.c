@@ -10,6 +10,7 @@
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "runtime/helper.h"
+#include "runtime/load.h"
 #include "runtime/sort_device.h"
 
 struct wlmi_transpose {
@@ -81,7 +82,7 @@ wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *s
   if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
     status = wlmi_background_helps(context, WLM_HELPER_TRANSPOSE, csr, &on_host);
   if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
-  return status == WLM_OK ? wlmi_context_load_helper(context, WLM_HELPER_TRANSPOSE, csr, kernels) : status;
+  return status == WLM_OK ? wlmi_load_helper(context, WLM_HELPER_TRANSPOSE, csr, kernels) : status;
 }
 
 /* Builds A^T on the device, if the kernels can be compiled. */

@@ -157,7 +157,7 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
   const wlmi_contender *contender = &m->contenders[i];
   const wlmi_online_summary times = wlmi_online_summarise(&m->online.contenders[i]);
   /* The first contender was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
-  const wlm_stats *stats = &m->contenders[0].method.plan->record.stats;
+  const wlm_stats *stats = &m->contenders[0].method.plan->reason.stats;
   wlmi_measured_begin(m->context, m->matrix_name, stats, m->problem, m->n, contender->method.name, record);
   record->clock = WLM_CLOCK_ONLINE;
   record->max_rel_err = contender->method.max_rel_err;

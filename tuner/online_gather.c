@@ -173,8 +173,8 @@ wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, con
   s.may_prepare = problem->policy.expected_calls > 1;
   WLM_TRY(add_first(m));
   const wlm_plan *plan = m->contenders[0].method.plan;
-  if (plan->bound.empty || plan->record.decision.step == WLM_STEP_BUILTIN || !m->options.challengers) goto done;
-  decision = &m->contenders[0].method.plan->record.decision;
+  if (plan->bound.empty || plan->reason.decision.step == WLM_STEP_BUILTIN || !m->options.challengers) goto done;
+  decision = &m->contenders[0].method.plan->reason.decision;
   if (m->options.first && wlmi_context_choose(m->context, matrix, problem, &named) == WLM_OK) decision = &named;
   s.names[s.count++] = m->contenders[0].method.name;
   WLM_TRY(wlmi_generator_describe(wlmi_context_generator(m->context), &m->operands.spec, limits, &s.list));

@@ -62,76 +62,31 @@ void wlmi_context_release_kernels(wlm_context *context) {
   }
 }
 
-/* ---- of a problem --------------------------------------------------------------------------------------- */
+/* ---- which ---------------------------------------------------------------------------------------------- */
 
-static const wlmi_exported_kernel *find_variant(const wlm_context *context, const wlmi_variant *variant,
-                                                const wlmi_spec *spec) {
-  const wlmi_hash id = wlmi_spec_id(spec);
-  return wlmi_exported_kernel_of(target_of(context), &id, variant, WLM_HELPER_NONE);
-}
-
-wlm_status wlmi_context_load_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec,
-                                     wlmi_loaded *loaded) {
-  char name[WLM_VARIANT_NAME];
-  const wlmi_exported_kernel *kernel = find_variant(context, variant, spec);
-  if (kernel) return load(context, kernel, loaded);
-  wlmi_variant_print(wlmi_generator_families(context->generator), variant, name);
-  return wlmi_fail(WLM_ERR_UNSUPPORTED, "the kernel %s is not contained in the exported library", name);
-}
-
-int wlmi_context_has_variant(wlm_context *context, const wlmi_variant *variant, const wlmi_spec *spec) {
-  return find_variant(context, variant, spec) != NULL;
-}
-
-/* The built-in kernel of a problem is its general one. */
-static const wlmi_exported_kernel *find_general(const wlm_context *context, const wlmi_spec *spec) {
-  const wlmi_hash id = wlmi_spec_id(spec);
+/* The built-in kernel of a problem is its general one. The gradients of other numbers of columns are other kernels. */
+static const wlmi_exported_kernel *find(const wlm_context *context, const wlmi_wanted *wanted) {
+  const wlmi_hash id = wlmi_spec_id(wanted->spec);
   const wlmi_exported_target *target = target_of(context);
+  if (wanted->helper || wanted->variant.family)
+    return wlmi_exported_kernel_of(target, &id, &wanted->variant, wanted->helper);
   const wlmi_exported_problem *problem = wlmi_exported_problem_of(target, &id);
   return problem ? &target->kernels[problem->general] : NULL;
 }
 
-wlm_status wlmi_context_load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
-  const wlmi_exported_kernel *kernel = find_general(context, spec);
-  return kernel ? load(context, kernel, loaded) : wlmi_exported_lacks(spec, &context->device->info.limits);
-}
-
-int wlmi_context_has_builtin(wlm_context *context, const wlmi_spec *spec) {
-  return find_general(context, spec) != NULL;
-}
-
-/* ---- helpers -------------------------------------------------------------------------------------------- */
-
-static const wlmi_exported_kernel *find_helper(const wlm_context *context, const wlmi_spec *spec, wlmi_helper helper) {
-  const wlmi_hash id = wlmi_spec_id(spec);
-  return wlmi_exported_kernel_of(target_of(context), &id, &(wlmi_variant){0}, helper);
-}
-
-int wlmi_context_has_backward(wlm_context *context, const wlmi_spec *spec, int any_width) {
-  return !any_width && find_helper(context, spec, WLM_HELPER_BACKWARD);
-}
-
-wlm_status wlmi_context_load_backward(wlm_context *context, const wlmi_spec *spec, int any_width, wlmi_loaded *loaded) {
-  (void)any_width;
-  const wlmi_exported_kernel *kernel = find_helper(context, spec, WLM_HELPER_BACKWARD);
-  return kernel ? load(context, kernel, loaded) : wlmi_exported_lacks(spec, &context->device->info.limits);
-}
-
-/* Where a helper is not contained, its work is done on the host, as it is without a compiler. */
-wlm_status wlmi_context_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
-                                    void *kernels[WLM_MAX_PASSES]) {
-  wlmi_loaded loaded;
-  wlmi_spec spec;
-  WLM_CHECK(wlmi_spec_of_types(types, &spec));
-  const wlmi_exported_kernel *kernel = find_helper(context, &spec, helper);
-  if (!kernel)
+/* Where another helper is not contained, its work is done on the host, as it is without a compiler. */
+wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded) {
+  char name[WLM_VARIANT_NAME];
+  const wlmi_exported_kernel *kernel = find(context, wanted);
+  if (kernel) return load(context, kernel, loaded);
+  if (wanted->helper > WLM_HELPER_BACKWARD)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
-  WLM_CHECK(load(context, kernel, &loaded));
-  memcpy(kernels, loaded.kernels, sizeof loaded.kernels);
-  return WLM_OK;
+  if (wanted->helper || !wanted->variant.family)
+    return wlmi_exported_lacks(wanted->spec, &context->device->info.limits);
+  wlmi_variant_print(wlmi_generator_families(context->generator), &wanted->variant, name);
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "the kernel %s is not contained in the exported library", name);
 }
 
-int wlmi_context_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types) {
-  wlmi_spec spec;
-  return wlmi_spec_of_types(types, &spec) == WLM_OK && find_helper(context, &spec, helper);
+int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {
+  return !wanted->any_width && find(context, wanted);
 }

@@ -115,13 +115,13 @@ static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) 
 }
 
 void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->record.decision;
-  const wlm_stats *s = &plan->record.stats;
-  wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->record.problem_key, (long long)plan->bound.args.n);
-  describe_matrix(text, s, plan->record.estimated);
-  if (plan->record.transpose_bytes)
-    wlmi_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->record.transpose_bytes,
-                     plan->record.transpose_seconds * 1e6);
+  const wlmi_decision *c = &plan->reason.decision;
+  const wlm_stats *s = &plan->reason.stats;
+  wlmi_text_printf(text, "problem   %s, n = %lld\n", plan->reason.problem_key, (long long)plan->bound.args.n);
+  describe_matrix(text, s, plan->reason.estimated);
+  if (plan->reason.transpose_bytes)
+    wlmi_text_printf(text, "transpose %zu bytes beside the matrix, made in %.2f us\n", plan->reason.transpose_bytes,
+                     plan->reason.transpose_seconds * 1e6);
   wlmi_text_printf(text, "calls     %lld expected\n", (long long)c->calls);
   wlmi_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlmi_text_printf(text, "kernel    %s\n", c->variant);
@@ -145,8 +145,8 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
                      plan->device->info.driver);
   wlmi_text_puts(text, "\n");
   if (!isnan(c->distance)) wlmi_text_printf(text, "distance  %.2f\n", c->distance);
-  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->record.split,
-                   plan->record.deterministic ? "same bits every time" : "not deterministic");
+  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->reason.split,
+                   plan->reason.deterministic ? "same bits every time" : "not deterministic");
   if (plan->bound.prepared_size)
     wlmi_text_printf(text, "prepares  %zu bytes; %s\n", plan->bound.prepared_size,
                      plan->is_prepared ? "done" : "wlm_plan_prepare has not run");

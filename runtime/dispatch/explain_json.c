@@ -46,18 +46,18 @@ static json_t *list(int count, const void *items, size_t size, json_t *(*make)(c
 }
 
 static json_t *matrix_json(const wlm_plan *plan) {
-  const wlm_stats *s = &plan->record.stats;
+  const wlm_stats *s = &plan->reason.stats;
   char bucket[WLM_BUCKET_TEXT], fingerprint[WLM_HASH_HEX];
   wlmi_explain_bucket(s, bucket);
   wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
   return json_pack(
       "{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:I,s:o,s:s,s:o,s:o,s:I}", "problem",
-      wlmi_json_of_text(plan->record.problem_key), "n", (json_int_t)plan->bound.args.n, "rows", (json_int_t)s->rows,
+      wlmi_json_of_text(plan->reason.problem_key), "n", (json_int_t)plan->bound.args.n, "rows", (json_int_t)s->rows,
       "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "mean", wlmi_json_of_real(s->mean), "cv",
       wlmi_json_of_real(s->cv), "longest", (json_int_t)s->longest, "device", wlmi_json_of_text(plan->device->info.name),
       "empty_rows", (json_int_t)s->empty_rows, "top_share", wlmi_json_of_real(s->top_share), "bucket", bucket,
       "fingerprint", wlmi_json_of_text(wlmi_stats_has_fingerprint(s) ? fingerprint : NULL), "transpose_us",
-      number(plan->record.transpose_seconds * 1e6), "transpose_bytes", (json_int_t)plan->record.transpose_bytes);
+      number(plan->reason.transpose_seconds * 1e6), "transpose_bytes", (json_int_t)plan->reason.transpose_bytes);
 }
 
 static json_t *thin_json(const wlmi_decision *c) {
@@ -67,7 +67,7 @@ static json_t *thin_json(const wlmi_decision *c) {
 }
 
 static json_t *step_json(const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->record.decision;
+  const wlmi_decision *c = &plan->reason.decision;
   wlmi_text why = {0};
   wlmi_explain_step(&why, c);
   json_t *step =
@@ -82,12 +82,12 @@ static json_t *step_json(const wlm_plan *plan) {
 }
 
 static json_t *kernel_json(const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->record.decision;
+  const wlmi_decision *c = &plan->reason.decision;
   const int failures = c->failed < WLM_REFUSALS ? c->failed : WLM_REFUSALS;
   int refusals = 0;
   while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
-  return json_pack("{s:s,s:b,s:I,s:I,s:b,s:i,s:i,s:i,s:o,s:i,s:o}", "split", plan->record.split, "deterministic",
-                   plan->record.deterministic, "expected_calls", (json_int_t)c->calls, "prepared_bytes",
+  return json_pack("{s:s,s:b,s:I,s:I,s:b,s:i,s:i,s:i,s:o,s:i,s:o}", "split", plan->reason.split, "deterministic",
+                   plan->reason.deterministic, "expected_calls", (json_int_t)c->calls, "prepared_bytes",
                    (json_int_t)plan->bound.prepared_size, "is_prepared", plan->is_prepared, "refused", c->refused,
                    "refused_failed", c->refused_failed, "unprepared", c->unprepared, "refusals",
                    list(refusals, c->refusals, sizeof *c->refusals, refusal_json), "failed", c->failed, "failures",
@@ -101,7 +101,7 @@ static json_t *model_json(const wlmi_decision *c) {
 }
 
 static json_t *ranking_json(const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->record.decision;
+  const wlmi_decision *c = &plan->reason.decision;
   return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "expected_us", number(wlmi_decision_seconds(c) * 1e6),
                    "predicted_us", number(c->predicted * 1e6), "spread", number(c->spread), "model", model_json(c),
                    "nearest", list(c->similar_count, c->similar, sizeof *c->similar, similar_json), "ranking",

@@ -103,8 +103,8 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
 wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
                                  void *const kernels[WLM_MAX_PASSES], const wlmi_spec *spec) {
   plan->device = device;
-  plan->record.deterministic = program->deterministic;
-  snprintf(plan->record.split, sizeof plan->record.split, "%s", program->split);
+  plan->reason.deterministic = program->deterministic;
+  snprintf(plan->reason.split, sizeof plan->reason.split, "%s", program->split);
   const wlm_status status = make_shape(device, program, kernels, spec, &plan->shape);
   static const wlmi_bytes none;
   if (memcmp(&program->prepared, &none, sizeof none))
@@ -129,7 +129,7 @@ static const wlm_plan *current(const wlm_plan *plan) {
   return better ? better : plan;
 }
 
-const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)->record.decision.variant : NULL; }
+const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)->reason.decision.variant : NULL; }
 
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   wlmi_text text = {0};
@@ -323,7 +323,7 @@ static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   const void *prepared = args->prepared ? args->prepared : plan->bound.args.prepared;
   if (plan->bound.prepared_size && !plan->bound.empty && !args->prepared && !plan->is_prepared)
     return wlmi_fail(WLM_ERR_NOT_READY, "%s must be prepared first: call wlm_plan_prepare",
-                     plan->record.decision.variant);
+                     plan->reason.decision.variant);
   return wlmi_run(execute_name, &plan->shape, &plan->bound, args, prepared);
 }
 

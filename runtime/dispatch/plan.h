@@ -52,7 +52,7 @@ typedef struct wlmi_plan_mode {
 } wlmi_plan_mode;
 
 /* Why the plan has its kernel, for explain. */
-typedef struct wlmi_plan_record {
+typedef struct wlmi_plan_reason {
   wlmi_decision decision;
   wlm_stats stats;
   int estimated; /* the stats were estimated from rows, cols and nnz */
@@ -61,7 +61,7 @@ typedef struct wlmi_plan_record {
   int deterministic;
   double transpose_seconds; /* time of building A^T; 0 if the plan is for A */
   size_t transpose_bytes;
-} wlmi_plan_record;
+} wlmi_plan_reason;
 
 struct wlm_plan {
   wlmi_device *device;
@@ -81,7 +81,7 @@ struct wlm_plan {
   wlmi_arrays backward_arrays;
   const char *no_backward;
   atomic_int *users[2]; /* wlmi_loaded.users of the product and of its gradients */
-  wlmi_plan_record record;
+  wlmi_plan_reason reason;
 };
 
 /* For a copy of a plan: it uses the kernels, too, and later does no longer. */

@@ -205,7 +205,7 @@ static void deterministic_plans_wait(void **state) {
   problem.policy.deterministic = 1;
   open_gate();
   wlm_plan *plan = plan_of(context, &problem, &matrix);
-  assert_string_not_equal(plan->record.decision.variant, "host_builtin");
+  assert_string_not_equal(plan->reason.decision.variant, "host_builtin");
   assert_null(plan->upgrade);
   expect_product(plan, DRAWN_N);
   wlm_plan_destroy(plan);

@@ -342,7 +342,7 @@ static void one_call_prefers_a_loaded_kernel(void **state) {
     assert_status(WLM_OK, wlm_spmm(context, &csr, &b.problem, &args));
     wlmi_variant slowest;
     wlmi_variant_recognise(wlmi_generator_families(context->generator), slowest_by_rule[0], &slowest);
-    assert_int_equal(wlmi_context_has_variant(context, &slowest, &spec), !near);
+    assert_int_equal(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = slowest}), !near);
     wlm_plan_destroy(plan);
     wlm_matrix_destroy(matrix);
     wlm_context_destroy(context);

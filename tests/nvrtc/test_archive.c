@@ -80,8 +80,9 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
     wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &d);
     wlmi_loaded loaded;
-    if (d.entries[0].step == WLM_STEP_BUILTIN || !wlmi_context_has_variant(context, &d.entries[0].variant, &spec) ||
-        wlmi_context_load_variant(context, &d.entries[0].variant, &spec, &loaded) != WLM_OK) {
+    if (d.entries[0].step == WLM_STEP_BUILTIN ||
+        !wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}) ||
+        wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}, &loaded) != WLM_OK) {
       fprintf(stderr, "n = %lld %s: %s\n", (long long)n, key, wlm_error_detail());
       _exit(1);
     }
@@ -96,7 +97,7 @@ static void has_kernel_as_it_is(wlm_context *context, const char *key, int64_t n
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_generator_describe(context->generator, &spec, &context->device->info.limits, &list) == WLM_OK);
   for (int64_t i = 0; i < list->count && !found; i++)
-    found = wlmi_context_has_variant(context, &list->candidates[i].value, &spec);
+    found = wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = list->candidates[i].value});
   wlmi_candidates_drop(list);
   if (!found) fprintf(stderr, "n = %lld %s\n", (long long)n, key), _exit(1);
 }
@@ -110,7 +111,7 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   size_t size;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  CHECK(wlmi_context_has_backward(context, &spec, 0));
+  CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLM_HELPER_BACKWARD}));
   CHECK(wlmi_generator_emit_program(context->generator, WLM_HELPER_BACKWARD, NULL, &spec, &limits, &program) == WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
@@ -185,7 +186,7 @@ static void has_scattering(wlm_context *context, int64_t n) {
   stats.nnz = 200000;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_SCATTER, &spec, &d) == WLM_OK && d.entry_count == 1);
-  if (!wlmi_context_has_variant(context, &d.entries[0].variant, &spec))
+  if (!wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}))
     fprintf(stderr, "n = %lld: %s\n", (long long)n, d.variant), _exit(1);
 }
 

@@ -116,7 +116,7 @@ static wlm_status load(wlm_context *context, const char *key, int64_t n, const c
   wlmi_spec spec;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &variant) == WLM_OK);
-  return wlmi_context_load_variant(context, &variant, &spec, &loaded);
+  return wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .variant = variant}, &loaded);
 }
 
 static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
@@ -349,7 +349,7 @@ static void kernels_are_found_for_their_columns(void) {
     wlmi_spec spec;
     CHECK(wlmi_spec_from_key(cases[i].key, cases[i].n, &spec) == WLM_OK);
     CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), cases[i].variant, &variant) == WLM_OK);
-    CHECK(wlmi_context_has_variant(context, &variant, &spec) == cases[i].found);
+    CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = variant}) == cases[i].found);
     CHECK(load(context, cases[i].key, cases[i].n, cases[i].variant) == WLM_OK);
     if (compilations == cases[i].found) fprintf(stderr, "case %zu\n", i), _exit(1);
     compilations = 0;
@@ -403,7 +403,7 @@ static planned plan_with(const char *archive, int deterministic) {
   compilations = 0;
   const wlmi_decide_request request = {&spec.problem, &types, &stats, WLM_USE_MEASURED, NULL};
   CHECK(wlmi_decide(context, &request, &decided) == WLM_OK);
-  const wlmi_decision *d = &decided->plan.record.decision;
+  const wlmi_decision *d = &decided->plan.reason.decision;
   snprintf(p.variant, sizeof p.variant, "%s", d->variant);
   for (int i = 1; i < d->entry_count; i++) {
     const int is_near = d->entries[i].seconds <= wlmi_near_enough_for_plans * d->entries[0].seconds;

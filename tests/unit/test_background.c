@@ -12,6 +12,7 @@
 #include "core/problem/cell.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
+#include "runtime/load.h"
 #include "support/folder.h"
 
 enum { ROWS = 100, COLS = 2, NNZ = 4, N = 8 };
@@ -72,7 +73,8 @@ static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_us
   CHECK(wlmi_context_select(context, NULL, stats, use, spec, &decision) == WLM_OK);
   for (int i = 0; i < decision.entry_count; i++)
     CHECK(decision.entries[i].step == WLM_STEP_BUILTIN ||
-          wlmi_context_load_variant(context, &decision.entries[i].variant, spec, &loaded) == WLM_OK);
+          wlmi_context_load(context, &(wlmi_wanted){.spec = spec, .variant = decision.entries[i].variant}, &loaded) ==
+              WLM_OK);
 }
 
 /* ---- A^T ------------------------------------------------------------------------------------------------------ */
@@ -95,7 +97,7 @@ static void the_host_builds_transposes(void) {
   expect_transpose(&view);
   wlm_matrix_destroy(matrix);
   open_gate();
-  while (!wlmi_context_has_helper(context, WLM_HELPER_TRANSPOSE, &csr)) usleep(1000);
+  while (!wlmi_has_helper(context, WLM_HELPER_TRANSPOSE, &csr)) usleep(1000);
   /* From here on kernels build it; those of the fake driver compute nothing, which the stats of A^T show. */
   matrix = matrix_of(&csr);
   wlmi_matrix_see(matrix, &problem, &view);
@@ -177,7 +179,7 @@ static void gradients_run_in_another_form(void) {
   CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
   open_gate();
   while (!plan->upgraded(plan)) usleep(1000);
-  CHECK(!strcmp(wlm_plan_variant(plan), plan->record.decision.variant));
+  CHECK(!strcmp(wlm_plan_variant(plan), plan->reason.decision.variant));
   CHECK(run_gradient(plan) == (ROWS + 127) / 128);
   wlm_plan *second = plan_of(matrix, N);
   CHECK(!second->upgrade && run_gradient(second) == (ROWS + 127) / 128);
@@ -233,7 +235,7 @@ static void prepared_choices_do_not_wait(void) {
   CHECK(plan->upgrade && !wlm_plan_prepared_size(plan));
   open_gate();
   while (!plan->upgraded(plan)) usleep(1000);
-  CHECK(!wlm_plan_prepared_size(plan) && plan->record.decision.calls == 100);
+  CHECK(!wlm_plan_prepared_size(plan) && plan->reason.decision.calls == 100);
   CHECK(strncmp(wlm_plan_variant(plan), "row_sorted/", 11));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);

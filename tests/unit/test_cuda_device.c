@@ -16,6 +16,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
+#include "runtime/load.h"
 #include "runtime/sort_device.h"
 #include "runtime/stats_device.h"
 #include "support/bare_plan.h"
@@ -487,7 +488,7 @@ static void keeps_ptx_in_the_cache(void) {
     if (cached) ops.compile = refuse;
     context->device->ops = &ops;
     fake->loaded_arch = 0;
-    CHECK(wlmi_context_load_helper(context, WLM_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
+    CHECK(wlmi_load_helper(context, WLM_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
     CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
     wlm_context_destroy(context);
   }

@@ -15,10 +15,10 @@ static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 static void set(char *to, const char *text) { strcpy(to, text); }
 
 static wlm_plan predicted_plan(void) {
-  wlm_plan plan = {.device = &device, .record.split = "carry", .record.deterministic = 1};
-  wlmi_decision *d = &plan.record.decision;
+  wlm_plan plan = {.device = &device, .reason.split = "carry", .reason.deterministic = 1};
+  wlmi_decision *d = &plan.reason.decision;
   plan.bound.args.n = 32;
-  set(plan.record.problem_key, "the problem");
+  set(plan.reason.problem_key, "the problem");
   set(d->variant, "merge_path/items=512");
   d->step = WLM_STEP_MODEL;
   d->calls = 1;
@@ -87,7 +87,7 @@ static void without_a_model_nothing_is_predicted(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
   char *text;
-  plan.record.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
+  plan.reason.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   assert_null(strstr(text, "model"));
   assert_null(strstr(text, "expected  "));
@@ -102,12 +102,12 @@ static void without_a_model_nothing_is_predicted(void **state) {
 static void never_paying_differs_from_unprepared(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlmi_ranked *r = plan.record.decision.ranked;
+  wlmi_ranked *r = plan.reason.decision.ranked;
   char *text;
   r[1].prepare = 3;
   r[1].break_even = INFINITY;
-  plan.record.decision.other = r[1];
-  plan.record.decision.other.break_even = 17;
+  plan.reason.decision.other = r[1];
+  plan.reason.decision.other.break_even = 17;
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text,
          (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
@@ -126,22 +126,22 @@ static void never_paying_differs_from_unprepared(void **state) {
 static void everything_else_is_shown(void **state) {
   (void)state;
   wlm_plan plan = predicted_plan();
-  wlmi_decision *d = &plan.record.decision;
+  wlmi_decision *d = &plan.reason.decision;
   char *text;
-  plan.record.stats = (wlm_stats)WLM_STATS_INIT;
-  plan.record.stats.rows = plan.record.stats.cols = 1000;
-  plan.record.stats.nnz = 9000;
-  plan.record.stats.mean = 9;
-  plan.record.stats.cv = 1;
-  plan.record.stats.empty_rows = 12;
-  plan.record.stats.top_share = 0.25;
+  plan.reason.stats = (wlm_stats)WLM_STATS_INIT;
+  plan.reason.stats.rows = plan.reason.stats.cols = 1000;
+  plan.reason.stats.nnz = 9000;
+  plan.reason.stats.mean = 9;
+  plan.reason.stats.cv = 1;
+  plan.reason.stats.empty_rows = 12;
+  plan.reason.stats.top_share = 0.25;
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   assert_null(strstr(text, "fingerprint")); /* it was not computed */
   wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
   expect(text, (const char *const[]){"\"fingerprint\":null", NULL});
   wlmi_free(text);
-  plan.record.stats.fingerprint[1] = 0xabc;
+  plan.reason.stats.fingerprint[1] = 0xabc;
   d->step = WLM_STEP_FINGERPRINT;
   d->online = 1;
   set(d->like, ", with one head");

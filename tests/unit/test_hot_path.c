@@ -18,6 +18,7 @@
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/load.h"
 #include "support/folder.h"
 #include "support/require.h"
 #include "warploom/warploom.h"
@@ -336,7 +337,7 @@ static void stats_do_not_wait_for_the_compiler(void) {
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_OK && !fake->launches);
   CHECK(wlm_matrix_stats(matrix)->longest == 2 && wlm_matrix_stats(matrix)->empty_rows == 1);
   wlm_matrix_destroy(matrix);
-  while (!wlmi_context_has_helper(background, WLM_HELPER_STATS, &csr)) usleep(1000);
+  while (!wlmi_has_helper(background, WLM_HELPER_STATS, &csr)) usleep(1000);
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT && fake->launches);
   wlm_context_destroy(background);
 }
