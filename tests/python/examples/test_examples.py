@@ -71,6 +71,14 @@ def test_training(name, steps):
         assert ("not captured: there is no GPU" in text) != torch.cuda.is_available()
 
 
+def test_molecules():
+    text = run("molecules.py", "5")
+    shares = [float(share) for share in re.findall(r"accuracy [\d.]+ ([\d.]+)", text)]
+    assert len(shares) == 5 and shares[-1] > 0.9
+    torch = pytest.importorskip("torch")
+    assert ("there is no GPU" in text) != torch.cuda.is_available()
+
+
 def test_distributed():
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2")
     text = run("distributed_gcn.py", runner=torchrun)
