@@ -24,7 +24,7 @@ from torch_geometric.nn import (
 )
 
 from warploom.pyg import _compiled
-from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum
+from warploom.pyg._checks import Refused, check_dense, check_dropout, check_edges, check_sum
 from warploom.pyg._edge_lists import add_loops
 from warploom.pyg._names import EDGE_HOOKS, PROPAGATES, has_hooks_of, note_methods, plain_edges
 from warploom.pyg._partitioned import with_loops
@@ -169,6 +169,7 @@ def _run_gat(
 ) -> Tensor:  # fmt: skip
     _check_weights(return_attention_weights)
     _check_layer(layer, x, edge_index)
+    check_dropout(layer, edge_index)
     source, target, residual = _project(layer, x)
     cols = source.size(0)
     rows = cols if target is None else target.size(0)
@@ -238,6 +239,7 @@ def _run_gatv2(
 ) -> Tensor:  # fmt: skip
     _check_weights(return_attention_weights)
     _check_layer(layer, x, edge_index)
+    check_dropout(layer, edge_index)
     shape = (-1, layer.heads, layer.out_channels)
     source, target = x if isinstance(x, (tuple, list)) else (x, x)
     if target is None:
@@ -272,6 +274,7 @@ def _run_transformer(
     value: Tensor, edge_attr: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     _check_layer(layer, None, edge_index)
+    check_dropout(layer, edge_index)
     if "_warploom_off" in layer.__dict__:
         raise Refused("attention weights are returned")
     if edge_attr is None and layer.lin_edge is not None:

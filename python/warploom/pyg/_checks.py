@@ -108,6 +108,14 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
     return x  # type: ignore[no-any-return]
 
 
+def check_dropout(layer: MessagePassing, edge_index: Any) -> None:
+    """Raise in small steps that are captured, where dropout must draw no seed on the CPU."""
+    if layer.training and layer.dropout and is_replayed() and isinstance(edge_index, Tensor):
+        work = edge_index.size(1) * int(layer.heads) * int(layer.out_channels)
+        if work < LEAST_WORK.get(edge_index.device.type, 0):
+            raise Refused("dropout of attention in a small captured step")
+
+
 def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int = 1) -> bool:
     """Whether a walk over these edges, or those of one relation, takes less time than PyG.
 

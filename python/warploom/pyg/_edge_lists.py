@@ -31,7 +31,7 @@ from torch_geometric.nn import (
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv import gat_conv, gcn_conv
 
-from warploom.pyg import _ghosts, _norm
+from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer, pays
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 from warploom.pyg._sorted import running, without_graphs
@@ -247,11 +247,7 @@ def add_loops(
     if known is not None and edge_attr is None:
         return known[0], None  # type: ignore[return-value]
     with recordable():
-        moved = _ghosts.without_loops(edge_index)
-        if moved is None:
-            edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
-        else:
-            edges, attr = moved, edge_attr
+        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
         edges, attr = gat_conv.add_self_loops(edges, attr, fill_value=fill_value, num_nodes=nodes)
     return (edges if memory is None else _first(memory, key, edge_index, edges)), attr
 
@@ -265,18 +261,12 @@ def _looped(
     original: Callable[..., Any], edge_index: Any, edge_attr: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     """PyG's function that adds or removes self loops, which keeps its answer for an edge_index."""
-    removes = original.__name__ == LOOPS[0] and _is_own(edge_index)
-    moved = _ghosts.without_loops(edge_index) if removes else None
-    if moved is not None and edge_attr is not None:
-        return moved, edge_attr
     memory = None
     if edge_attr is None and not any(
         isinstance(value, Tensor) for value in (*args, *kwargs.values())
     ):
         memory = _memory(edge_index)
-    compute: Callable[[], Any] = functools.partial(original, edge_index, edge_attr, *args, **kwargs)
-    if moved is not None:
-        compute = lambda: (moved, None)  # noqa: E731
+    compute = functools.partial(original, edge_index, edge_attr, *args, **kwargs)
     if memory is None:
         return compute()
     return _remembered(memory, (original, args, *kwargs.items()), edge_index, None, compute)

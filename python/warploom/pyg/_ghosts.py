@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
+import torch_geometric.nn.conv.gat_conv as gat_module
+import torch_geometric.nn.conv.gatv2_conv as gatv2_module
 import torch_geometric.nn.conv.gps_conv as gps_module
 import torch_geometric.nn.pool.glob as pool_module
 from torch import Tensor
@@ -31,6 +33,7 @@ from torch_geometric.nn import (
 )
 from torch_geometric.nn.aggr import Aggregation
 
+from warploom.pyg import _names
 from warploom.pyg._switch import passing, replace
 from warploom.torch import _capture
 from warploom.torch._whole import is_data
@@ -64,6 +67,7 @@ class Ghosts:
     def __init__(self) -> None:
         self.real: dict[int, Tensor | None] = {}
         self.nodes: list[int] = []
+        self.moved: dict[int, tuple[Tensor, int, Tensor]] = {}  # edges without self loops
         self.batches: list[tuple[Tensor, int, int]] = []
 
     def add(self, data: Any, padding: Padding) -> None:
@@ -122,15 +126,6 @@ def _in_step(ghosts: Ghosts) -> Iterator[None]:
         yield
     finally:
         _now.ghosts = before
-
-
-def without_loops(edge_index: Tensor) -> Tensor | None:
-    """The edges with loops of the last ghost in the place of all self loops, which takes no wait as
-    removing them does; None outside of a step that is captured with a padded batch."""
-    ghosts = now()
-    if ghosts is None or len(ghosts.nodes) != 1 or _capture.step_of_thread.made is None:
-        return None
-    return torch.where(edge_index[0] == edge_index[1], ghosts.nodes[0] - 1, edge_index)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -337,6 +332,32 @@ def _dense(original: Callable[..., Any], x: Tensor, batch: Any = None, **kwargs:
     return out.view(graphs, largest, *x.shape[1:]), gathers.mask
 
 
+# ---- self loops ----------------------------------------------------------------------------------
+
+
+def _without_loops(
+    original: Callable[..., Any], edge_index: Any, edge_attr: Tensor | None = None
+) -> Any:
+    """PyG's function that removes self loops, which waits to learn how many edges are left.
+
+    In a step that is captured, loops of the last ghost take their places.
+    """
+    ghosts = None if torch.compiler.is_compiling() else now()
+    if (
+        ghosts is None
+        or len(ghosts.nodes) != 1
+        or type(edge_index) is not Tensor
+        or _capture.step_of_thread.made is None
+    ):
+        return original(edge_index, edge_attr)
+    known = ghosts.moved.get(id(edge_index))
+    if known is None or known[1] != edge_index._version:  # it is kept, so its id is its own
+        last = ghosts.nodes[0] - 1
+        moved = torch.where(edge_index[0] == edge_index[1], last, edge_index)
+        known = ghosts.moved[id(edge_index)] = edge_index, edge_index._version, moved
+    return known[2], edge_attr
+
+
 _installed = False
 
 
@@ -353,6 +374,8 @@ def install() -> None:
     replace(HeteroBatchNorm, "forward", passing(_refused_norm))
     replace(pool_module, "scatter", passing(_scatter))
     replace(Aggregation, "__call__", passing(_aggregate))
+    for module in (*_names.modules_with(_names.LOOPS[0]), gat_module, gatv2_module):
+        replace(module, _names.LOOPS[0], passing(_without_loops))
     replace(gps_module, "to_dense_batch", passing(_dense))
     replace(GPSConv, "forward", passing(_gps))
     _capture.surroundings.append(_surround)

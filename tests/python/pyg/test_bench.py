@@ -178,6 +178,15 @@ def test_messages(tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_batches_beside_pyg(tmp_path):
+    out = tmp_path / "batches.jsonl"
+    assert main(["batches", "--quick", "--only", "gine_32", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["mode"] for line in lines] == ["pyg", "eager", "captured"]
+    for line in lines:
+        assert line["ms"] > 0 and line["loss_diff"] < 1e-4 and "failed" not in line
+
+
 def test_scatter(tmp_path, capsys):
     out = tmp_path / "scatter.jsonl"
     assert main(["scatter", "--quick", "--only", "random/forward", "--out", str(out)]) == 0

@@ -366,6 +366,24 @@ def test_dropout():
     assert share[batch.node_mask].mean() == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize("conv", ["gat", "gatv2", "transformer"])
+def test_dropout_of_attention(conv, monkeypatch):
+    """Small captured steps leave it to PyG, whose dropout draws anew in each replay."""
+    monkeypatch.setattr("warploom.pyg._checks.LEAST_WORK", {"cpu": 2**24})
+    model = Model(conv).double()
+    for layer in model.convs:
+        layer.dropout = 0.5
+    batch = next(iter(padded(batches(), device="cpu")))
+    before = torch.get_rng_state()
+    monkeypatch.setattr("warploom.torch._eager.draw_seed", lambda: pytest.fail("a seed is drawn"))
+    warploom.pyg.report(reset=True)
+    with _replaying(batch):
+        model(batch).sum().backward()
+    (reasons,) = warploom.pyg.report(reset=True).values()
+    assert reasons == {"dropout of attention in a small captured step": 2}
+    assert not torch.equal(before, torch.get_rng_state())  # that of the device, which is the CPU
+
+
 # ---- where ghosts are not left out ---------------------------------------------------------------
 
 
