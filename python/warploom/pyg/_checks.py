@@ -110,7 +110,12 @@ def check_dense(layer: MessagePassing, x: Any) -> Tensor:
 
 def check_dropout(layer: MessagePassing, edge_index: Any) -> None:
     """Raise in small steps that are captured, where dropout must draw no seed on the CPU."""
-    if layer.training and layer.dropout and is_replayed() and isinstance(edge_index, Tensor):
+    if (
+        layer.training
+        and layer.dropout
+        and step_of_thread.is_replayed
+        and isinstance(edge_index, Tensor)
+    ):
         work = edge_index.size(1) * int(layer.heads) * int(layer.out_channels)
         if work < LEAST_WORK.get(edge_index.device.type, 0):
             raise Refused("dropout of attention in a small captured step")
