@@ -147,8 +147,10 @@ class Captured:
         if kind.calls < self._warmup:
             self._warn_of_changes(parts)
             return self._warm_up(kind, parts, inputs)
-        if kind.graph is None and not self._capture(kind, inputs):
-            return self._run(args, kwargs)
+        reason = self._capture(kind, inputs) if kind.graph is None else None
+        if reason is not None:
+            del self._kinds[parts]
+            return self._run_instead(reason, args, kwargs)
         self._parts, self._eager_calls = parts, 0
         return kind.replay(self._optimizers)
 
@@ -244,19 +246,24 @@ class Captured:
         finally:
             current.wait_stream(self._side)
 
-    def _capture(self, kind: _Kind, inputs: Inputs) -> bool:
-        """Record a step, where that is possible."""
+    def _capture(self, kind: _Kind, inputs: Inputs) -> str | None:
+        """Record a step; returns why that failed, or None."""
         before, watch = self._optimizers.gradients(), _Watch()
         reason = self._record(kind, inputs, watch)
         if reason is not None:
             self._optimizers.set_gradients(before)
             watch.restore_random()
-            self._give_up(reason)
-            return False
+            return reason
         kind.gradients = before, self._optimizers.gradients()
         kind.held.append(self._optimizers.tensors())
         self.captures += 1
-        return True
+        return None
+
+    def _run_instead(self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The step that could not be captured. An error of its own is not the reason."""
+        result = self._run(args, kwargs)
+        self._give_up(reason)
+        return result
 
     def _record(self, kind: _Kind, inputs: Inputs, watch: _Watch) -> str | None:
         """Record a step; returns why that failed, or None."""
