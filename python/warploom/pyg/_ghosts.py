@@ -166,8 +166,9 @@ def _real_lines(what: Any, x: Tensor) -> Tensor | None:
 # ---- norms ---------------------------------------------------------------------------------------
 
 
-def _masked_mean(x: Tensor, real: Tensor, count: Tensor) -> Tensor:
-    return torch.where(real, x, 0).sum(0) / count
+# By masked_fill, which takes a number without copying it to the GPU.
+def _masked_mean(x: Tensor, ghosts: Tensor, count: Tensor) -> Tensor:
+    return x.masked_fill(ghosts, 0).sum(0) / count
 
 
 def _batch_norm(original: Callable[..., Any], self: Any, x: Tensor) -> Any:
@@ -181,11 +182,11 @@ def _batch_norm(original: Callable[..., Any], self: Any, x: Tensor) -> Any:
             f"warploom: {type(self).__name__}: it does not leave out the ghosts of a padded batch; "
             "use BatchNorm1d of features with a line for each node"
         )
-    real, wide = real.unsqueeze(1), x.float() if x.dtype.itemsize < 4 else x
+    ghosts, wide = ~real.unsqueeze(1), x.float() if x.dtype.itemsize < 4 else x
     count = real.sum().to(wide.dtype)
-    mean = _masked_mean(wide, real, count)
+    mean = _masked_mean(wide, ghosts, count)
     centred = wide - mean
-    variance = _masked_mean(centred.square(), real, count)
+    variance = _masked_mean(centred.square(), ghosts, count)
     if self.training and self.track_running_stats:
         _keep_statistics(self, mean.detach(), variance.detach() * (count / (count - 1).clamp(1)))
     out = centred * (variance + self.eps).rsqrt()
@@ -224,7 +225,7 @@ def _norm(
     if getattr(self, "running_mean", None) is not None:
         _refuse_statistics(self)
     if isinstance(self, LayerNorm):  # whose formula for several graphs is another one
-        return _graph_norm(self, x, real.unsqueeze(1))
+        return _graph_norm(self, x, real)
     return original(self, x, (~real).long(), 2)  # ghosts are a graph of their own
 
 
@@ -237,9 +238,9 @@ def _refuse_statistics(norm: Any) -> None:
 
 def _graph_norm(norm: LayerNorm, x: Tensor, real: Tensor) -> Tensor:
     """PyG's LayerNorm over all features of all real nodes."""
-    count = real.sum() * x.size(1)
-    x = x - torch.where(real, x, 0).sum() / count
-    variance = torch.where(real, x, 0).square().sum() / count
+    count, ghosts = real.sum() * x.size(1), ~real.unsqueeze(1)
+    x = x - x.masked_fill(ghosts, 0).sum() / count
+    variance = x.masked_fill(ghosts, 0).square().sum() / count
     out = x / (variance.sqrt() + norm.eps)
     return out if norm.weight is None else out * norm.weight + norm.bias  # type: ignore[no-any-return]
 
@@ -353,7 +354,7 @@ def _without_loops(
     known = ghosts.moved.get(id(edge_index))
     if known is None or known[1] != edge_index._version:  # it is kept, so its id is its own
         last = ghosts.nodes[0] - 1
-        moved = torch.where(edge_index[0] == edge_index[1], last, edge_index)
+        moved = edge_index.masked_fill(edge_index[0] == edge_index[1], last)
         known = ghosts.moved[id(edge_index)] = edge_index, edge_index._version, moved
     return known[2], edge_attr
 

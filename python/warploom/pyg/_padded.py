@@ -70,8 +70,11 @@ def padded(
     False for ghosts. Attributes that are neither tensors nor numbers are left out.
 
     In a step of `capture` the norms of PyG, BatchNorm1d, global pooling and GPSConv leave ghosts
-    out. A sum or mean over nodes or graphs that you write needs the mask, without an index that
-    waits: `torch.where(batch.graph_mask, out - batch.y, 0).square().sum() / batch.graph_mask.sum()`
+    out. A sum or mean over nodes or graphs that you write needs the mask, and no index by it, which
+    waits for the GPU:
+
+        error = (out - batch.y).masked_fill(~batch.graph_mask, 0)
+        loss = error.square().sum() / batch.graph_mask.sum()
     """
     return Padded(loader, sizes, labels, device)
 

@@ -416,7 +416,7 @@ def test_a_loss_that_forgets_the_mask():
     batch = next(iter(loader))
     assert (batch.x[:, :3] - batch.pos).square().mean().isnan()
     x = batch.x[:, :3].clone().requires_grad_()
-    part = torch.where(batch.node_mask.unsqueeze(1), x - batch.pos, 0)
+    part = (x - batch.pos).masked_fill(~batch.node_mask.unsqueeze(1), 0)
     part.square().sum().backward()
     assert not x.grad.isnan().any()
 
