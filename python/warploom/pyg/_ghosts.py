@@ -7,6 +7,7 @@ does. It knows the batch of the step that runs, and what is real by the number o
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -267,14 +268,22 @@ def _scatter(
     return original(x, index, dim=dim, dim_size=dim_size, reduce=reduce)
 
 
-def _aggregate(
-    original: Callable[..., Any], self: Any, x: Tensor, index: Any = None, ptr: Any = None,
-    dim_size: Any = None, *args: Any, **kwargs: Any,
-) -> Any:  # fmt: skip
-    """An aggregation as the readout of a model, with the number of graphs."""
-    if dim_size is None and not torch.compiler.is_compiling():
-        dim_size = _graph_count(index)
-    return original(self, x, index, ptr, dim_size, *args, **kwargs)
+def _aggregating(original: Callable[..., Any]) -> Callable[..., Any]:
+    """An aggregation, which as the readout of a model gets the number of graphs.
+
+    Each layer that PyG computes calls one, so this is one function.
+    """
+
+    @functools.wraps(original)
+    def call(
+        self: Any, x: Tensor, index: Any = None, ptr: Any = None, dim_size: Any = None,
+        *args: Any, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        if not torch.compiler.is_compiling() and getattr(_now, "ghosts", None) is not None:
+            dim_size = _graph_count(index) if dim_size is None else dim_size
+        return original(self, x, index, ptr, dim_size, *args, **kwargs)
+
+    return call
 
 
 def _graph_count(index: Any) -> int | None:
@@ -374,7 +383,7 @@ def install() -> None:
         replace(norm, "forward", passing(_norm))
     replace(HeteroBatchNorm, "forward", passing(_refused_norm))
     replace(pool_module, "scatter", passing(_scatter))
-    replace(Aggregation, "__call__", passing(_aggregate))
+    replace(Aggregation, "__call__", _aggregating)
     for module in (*_names.modules_with(_names.LOOPS[0]), gat_module, gatv2_module):
         replace(module, _names.LOOPS[0], passing(_without_loops))
     replace(gps_module, "to_dense_batch", passing(_dense))
