@@ -492,6 +492,23 @@ def test_batches_are_inputs(cuda):
     assert run.reason is None and run.captures == 2
 
 
+def test_several_types_are_inputs(cuda):
+    """Their edges change from the first call on, since one copy moves all tensors."""
+    data = HeteroData()
+    data["a"].x, data["b"].x = torch.ones(5, 2), torch.ones(4, 2)
+    run = capture(lambda b: b["a"].x.sum() * 100 + b["a", "to", "b"].edge_index[0].sum())
+    made = []
+    for at in range(8):
+        one = data.clone()
+        one["a"].x = one["a"].x * at
+        one["a", "to", "b"].edge_index = torch.full((2, 9), at % 4)
+        made.append(one)
+    for one in padded(made, device="cpu"):
+        wanted = one["a"].x.sum() * 100 + one["a", "to", "b"].edge_index[0].sum()
+        torch.testing.assert_close(run(one), wanted)
+    assert run.reason is None and run.captures == 1
+
+
 def test_another_type_in_the_middle(cuda):
     """It is another kind of batch."""
     run = capture(lambda b: b.x.sum() + b.num_graphs)
