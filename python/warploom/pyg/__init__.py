@@ -67,12 +67,16 @@ def _install() -> None:
         )
 
 
-def enable(*, reorder: bool | None = None, keep: int | None = None) -> None:
+def enable(
+    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None
+) -> None:
     """Run PyG's layers on warploom, in all threads, until `disable` was called as often.
 
     reorder: False keeps PyG's order of products where another takes less time.
     keep: bytes that products of constant features may take; 0 keeps none. By default they take at
         most a quarter of the free memory.
+    wait: True lets the first calls of a layer on a GPU wait until their kernels are compiled. By
+        default PyG computes them meanwhile.
 
     None = as the `enable` before. The first call wraps methods of PyG, which stay wrapped and pass
     calls on while acceleration is off; later calls only count.
@@ -80,6 +84,7 @@ def enable(*, reorder: bool | None = None, keep: int | None = None) -> None:
     given: dict[str, Any] = {
         "reorder": None if reorder is None else _arguments.flag("reorder", reorder),
         "keep": None if keep is None else _arguments.integer("keep", keep),
+        "wait": None if wait is None else _arguments.flag("wait", wait),
     }
     with _lock:
         _install()
@@ -99,8 +104,8 @@ def disable() -> None:
 
 
 class _Accelerated(ContextDecorator):
-    def __init__(self, reorder: bool | None, keep: int | None) -> None:
-        self._options: dict[str, Any] = {"reorder": reorder, "keep": keep}
+    def __init__(self, **options: Any) -> None:
+        self._options: dict[str, Any] = options
 
     def __enter__(self) -> None:
         enable(**self._options)
@@ -109,9 +114,11 @@ class _Accelerated(ContextDecorator):
         disable()
 
 
-def accelerate(*, reorder: bool | None = None, keep: int | None = None) -> _Accelerated:
+def accelerate(
+    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None
+) -> _Accelerated:
     """`enable` for the body of a with statement. Its backward may run later."""
-    return _Accelerated(reorder, keep)
+    return _Accelerated(reorder=reorder, keep=keep, wait=wait)
 
 
 def convert(module: _Module) -> _Module:

@@ -25,14 +25,16 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
-from warploom.pyg import _names
+from warploom.pyg import _names, _switch
 from warploom.pyg._aggregations import aggregation_of
 from warploom.pyg._checks import Refused, check_call, check_edges, check_layer, pays
 from warploom.pyg._sorted import without_graphs
 from warploom.pyg._switch import SERVED, count_call, is_active, passing, replace
 from warploom.pyg._trace import ENDS, Trace
+from warploom.torch import _later
 from warploom.torch._internals import saves_by_hooks
 
+COMPILING = "its kernels are being compiled"
 _SMALL = "too little work to trace a message for"
 # What a call raises that PyG then computes: its own errors are raised there again.
 _FAILURES = (Refused, ValueError, TypeError, LookupError, NotImplementedError)
@@ -63,23 +65,50 @@ def serving(
         kind = type(self)
         if kind in but or (only is not None and kind is not only) or not is_active(self):
             return original(self, *args, **kwargs)
-        out = None
-        reason = None if left is None or torch.compiler.is_compiling() else left(self, args, kwargs)
+        out = reason = None
+        is_eager = not torch.compiler.is_compiling()
+        if is_eager:
+            reason = None if left is None else left(self, args, kwargs)
+            if _compiling and reason is None:
+                reason = _compiled_meanwhile(self)
         if reason is None:
             args, kwargs = without_graphs(args, kwargs)
+            if is_eager:
+                outer = _later.thread.module
+                _later.thread.module = None if _switch.all_options[-1].wait else self
             try:
                 out = run(self, *args, **kwargs)
             except _FAILURES as failure:
-                reason = _text_of(failure) if counts_refusals else None
-        if reason is not None:
+                reason = _text_of(failure)
+            except _later.NotReady as failure:
+                _compiling[self], reason = failure.job, COMPILING
+            finally:
+                if is_eager:
+                    _later.thread.module = outer
+        if reason is not None and counts_refusals:
             count_call(kind.__name__, reason)
         if out is None:
             return _by_pyg(original, self, args, kwargs)
-        if not torch.compiler.is_compiling():
+        if is_eager:
             count_call(kind.__name__, SERVED)
         return out
 
     return passing(serve)
+
+
+# The layers whose kernels are being compiled.
+_compiling: WeakKeyDictionary[MessagePassing, _later.Job] = WeakKeyDictionary()
+
+
+def _compiled_meanwhile(layer: MessagePassing) -> str | None:
+    """Why PyG computes a call of a layer, if its kernels are not there yet."""
+    job = _compiling.get(layer)
+    if job is None:
+        return None
+    if not _later.is_done(job) and not _switch.options().wait and not _later.must_wait():
+        return COMPILING
+    del _compiling[layer]
+    return None
 
 
 def _by_pyg(original: Callable[..., Any], self: Any, args: Any, kwargs: Any) -> Any:
@@ -141,7 +170,7 @@ def _noting(layer: MessagePassing, key: Any, run: Callable[..., Any], *args: Any
     """What `run` gives; the reason why it refuses a message or an aggregation is kept."""
     try:
         return run(*args)
-    except (MemoryError, torch.cuda.OutOfMemoryError):
+    except (MemoryError, torch.cuda.OutOfMemoryError, _later.NotReady):
         raise
     # A message may do anything; what it cannot do with a Term is shown by many errors.
     except Exception as error:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 
 from warploom.pyg._checks import Refused
-from warploom.torch import Graph
+from warploom.torch import Graph, _later
 from warploom.torch._graph import find
 from warploom.torch._internals import saves_by_hooks
 from warploom.torch._memory import is_capturing, memory_of
@@ -80,7 +80,7 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
         is_other_use = forward is None or users.get(id(layer)) != forward
         is_used_again = is_used_again or (id(layer) in users and is_other_use)
     if not capturing and is_used_again and not is_of_step:
-        found.graph = _keep_graph(found.graph)
+        found.graph = _kept(found.graph)
     found.users[id(layer)] = running.forward
     return found
 
@@ -119,6 +119,15 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
 def _check_range(rowptr: Tensor, edges: Tensor) -> None:
     if int(rowptr[-1]) != edges.size(1):
         raise Refused("indices out of range")
+
+
+def _kept(graph: Graph) -> Graph:
+    """The same graph for many steps; itself while the kernels of that one compile."""
+    made = graph.successor or _keep_graph(graph)
+    if not _later.may_refuse(graph.rowptr) or _later.is_ready(made):
+        return made
+    graph.successor = made
+    return graph
 
 
 def _keep_graph(graph: Graph) -> Graph:

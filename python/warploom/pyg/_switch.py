@@ -19,10 +19,12 @@ class Options(NamedTuple):
 
     reorder: the order of products may be another than PyG's.
     keep: bytes of products that are kept; None = a quarter of the free memory.
+    wait: calls wait for their kernels; else PyG computes them meanwhile.
     """
 
     reorder: bool = True
     keep: int | None = None
+    wait: bool = False
 
 
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`

@@ -198,6 +198,7 @@ class Graph:
         self._matrices = Matrices(self)
         self._derived: dict[Any, torch.Tensor] = {}
         self._transpose: Graph | None = None
+        self.successor: Graph | None = None  # of one that is used once: the same for many steps
         self._carried: TensorState | None = None  # the values that it has, where this is known
         self._derived_graphs: dict[str, Graph] = {}
         self._order: torch.Tensor | None = None
@@ -770,7 +771,7 @@ class Graph:
         plan = self._plans.get(request)
         if plan is not None:
             return plan
-        with _plan.lock:
+        with _plan.lock_of(self._matrices, request):
             plan = self._plans.get(request)
             if plan is None:
                 plan = self._plans[request] = KeptPlan(request, self._matrices)

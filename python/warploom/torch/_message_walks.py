@@ -8,7 +8,8 @@ of rows, one over the transpose those by all operands of columns; those of edges
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -323,16 +324,34 @@ class Message(Product):
             operands = [one if read else None for one, read in zip(operands, is_read)]
         return *operands, mean, by.get("std"), *extra
 
+    def rehearsals(
+        self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
+    ) -> Sequence[Callable[[], Any]]:
+        """See Product: the forward walk and each one of the gradients, side by side."""
+        found: list[Callable[[], Any]] = [partial(self.run, graph, operands, numbers, needs)]
+        if True not in needs:
+            return found
+        made = [
+            torch.zeros(shape, dtype=dtype, device=graph.device)
+            for shape, dtype in self.outputs(graph, needs)  # type: ignore[arg-type]
+        ]
+        kept, upstream = self.kept(operands, made, needs), made[: self.results]
+        for only in (slice(1), slice(1, None)):  # walks over rows and over columns
+            found.append(partial(self.gradients, graph, upstream, kept, numbers, needs, only))
+        return found
+
     def gradients(
-        self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs
-    ) -> Gradients:
+        self, graph: Graph, x: Any, kept: Sequence[Any], numbers: tuple[Any, ...], needs: Needs,
+        only: slice = slice(None),
+    ) -> Gradients:  # fmt: skip
+        """See Product. only: which of the walks run that give the gradients."""
         count = len(self.names)
         mean, root, *extra = kept[count:]
         by_results = self._decompose(graph, x, mean, root)
         present = tuple([gradient is not None for gradient in by_results])
         found: list[Maybe] = [None] * count
         given, scalars = self._by_name(kept[:count]), dict(zip(self._scalars, numbers))
-        walks = self._gradient_walks(graph, needs, present)
+        walks = self._gradient_walks(graph, needs, present)[only]
         of_results = dict(zip(self._extra, extra))
         known: dict[str, Any] = {"d": by_results, "w": of_results, "c": of_results}
         known["l"] = known["s"] = of_results

@@ -13,7 +13,7 @@ from typing import Any, Union
 
 import torch
 
-from warploom.torch import _registered
+from warploom.torch import _later, _registered
 from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
 from warploom.torch._graph import Graph
 from warploom.torch._internals import (
@@ -38,7 +38,7 @@ class Product:
     Operands of edges and their gradients are in CSR order.
     """
 
-    __slots__ = ("kinds", "request", "results")
+    __slots__ = ("jobs", "kinds", "request", "results")
 
     request: Request
     is_listed = False  # whether `gradients` gets a list with the gradient by each result
@@ -50,6 +50,7 @@ class Product:
     def __init__(self) -> None:
         self.results = 1  # of what `run` gives
         self.kinds: dict[str, KeptPlan | OnceKind] = {}
+        self.jobs: dict[Any, _later.Job] = {}  # that compile kernels; () where these are there
 
     def plan(self, graph: Graph, name: str) -> Launcher:
         """The plan of `request_of(name)`, made at its first use."""
@@ -97,6 +98,22 @@ class Product:
     ) -> Gradients:
         """The gradients by the operands, of their shapes and types, where they are needed."""
         raise NotImplementedError
+
+    def rehearsals(
+        self, graph: Graph, operands: Sequence[Maybe], numbers: tuple[Any, ...], needs: Needs
+    ) -> Sequence[Callable[[], Any]]:
+        """Functions that together run the kernels of a call and of its gradients, for any thread;
+        their results are dropped."""
+
+        def run() -> None:
+            made = self.run(graph, operands, numbers, needs)
+            if True in needs:
+                upstream = [torch.zeros_like(one) for one in made[: self.results]]
+                kept = self.kept(operands, made, needs)
+                x = upstream if self.is_listed else upstream[0]
+                self.gradients(graph, x, kept, numbers, needs)
+
+        return (run,)
 
     def bind(
         self, graph: Graph, numbers: tuple[Any, ...], needs: Needs, arrange: Any
@@ -296,6 +313,11 @@ class Operation:
                 graph._products[key] = product
         if product.given:
             operands = _in_csr_order(graph, operands, product.given)
+        if _later.thread.module is not None and graph.rowptr.device.type in _later.DEVICES:
+            needs: Needs = ()
+            if differentiates and torch.is_grad_enabled():
+                needs = tuple([one is not None and one.requires_grad for one in operands])
+            graph, product = _later.chosen(self, graph, product, operands, options, numbers, needs)
         if differentiates and torch.is_grad_enabled():
             return self._apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
         return product.run(graph, operands, numbers, ())

@@ -7,6 +7,8 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -186,12 +188,25 @@ _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 _steps = lib.warploom_steps
-lock = threading.RLock()  # held while plans are created
+lock = threading.RLock()  # held while matrices are created, and plans of moved ones
+_locks: dict[Any, Any] = {}  # by matrices and request, while threads make this plan
+
+
+@contextmanager
+def lock_of(matrices: Any, request: Any) -> Iterator[None]:
+    """Held while one plan is created; others compile at the same time."""
+    key = id(matrices), request
+    try:
+        with _locks.setdefault(key, threading.RLock()):
+            yield
+    finally:
+        _locks.pop(key, None)
 
 
 def _after_fork() -> None:
     global lock
     lock = threading.RLock()
+    _locks.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -311,9 +326,13 @@ class Matrices:
         matrix = self._made.get(values)
         is_moved = matrix is not None and matrix.is_moved()
         if matrix is None or is_moved:
-            if self.nnz and (is_moved or not self._made):
-                self._check()
-            matrix = self._made[values] = Matrix(self, values)
+            with lock:
+                known = self._made.get(values)
+                if known is not matrix:  # made by another thread
+                    return known  # type: ignore[return-value]
+                if self.nnz and (is_moved or not self._made):
+                    self._check()
+                matrix = self._made[values] = Matrix(self, values)
         return matrix
 
     def expected(self, request: Request) -> Expected:

@@ -1,0 +1,242 @@
+"""PyG computes the first calls of a layer, until their kernels were compiled on other threads."""
+
+import contextlib
+import gc
+import weakref
+from concurrent import futures
+
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint
+from torch_geometric import nn as pyg
+
+import warploom.pyg
+import warploom.torch as wt
+from layer_cases import NODES, draw, graph
+from warploom.pyg import _propagate
+from warploom.torch import _capture, _graph, _later, _plan
+
+COMPILING = "its kernels are being compiled"
+LAYERS = {
+    "SAGE": lambda: pyg.SAGEConv(8, 5, aggr="max"),
+    "GAT": lambda: pyg.GATConv(8, 5, heads=2),
+    "ResGated": lambda: pyg.ResGatedGraphConv(8, 5),
+    "PNA": lambda: pyg.PNAConv(8, 5, ["max", "std"], ["identity"], torch.ones(9, dtype=torch.long)),
+    "GEN": lambda: pyg.GENConv(8, 5, norm="layer"),
+}
+
+
+class Held(futures.Executor):
+    """Runs what it is given when it is told to."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, function, *args):
+        found = futures.Future()
+        self.given.append((found, function, args))
+        return found
+
+    def run(self):
+        for found, function, args in self.given:
+            try:
+                found.set_result(function(*args))
+            except Exception as error:
+                found.set_exception(error)
+        self.given.clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """Nothing is ready."""
+    monkeypatch.setattr(_later, "DEVICES", ("cpu",))
+    monkeypatch.setattr(_graph, "_once", {})
+    warploom.pyg.report(reset=True)
+    yield
+    warploom.pyg.report(reset=True)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Jobs end when this runs them, or when something waits for them."""
+    pool = Held()
+    monkeypatch.setattr(_later, "_pool", pool)
+    monkeypatch.setattr(_later.futures, "wait", lambda job: pool.run())
+    return pool
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """Plans that are made: each may compile."""
+    made = []
+    init = _plan.KeptPlan.__init__
+
+    def note(self, *args):
+        made.append(args)
+        init(self, *args)
+
+    monkeypatch.setattr(_plan.KeptPlan, "__init__", note)
+    return made
+
+
+def step(layer, edge_index):
+    x = draw(NODES, 8).float().requires_grad_()
+    out = layer(x, edge_index)
+    (gradient,) = torch.autograd.grad(out.square().sum(), x)
+    return out.detach(), gradient
+
+
+def counts(layer):
+    return warploom.pyg.report(reset=True)[type(layer).__name__]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_pyg_computes_until_all_kernels_are_there(name, held, plans):
+    """Those of gradients, too; what was compiled for a first use serves until the better one is
+    ready."""
+    layer, edge_index = LAYERS[name](), graph()
+    expected = step(layer, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            found = step(layer, edge_index)
+            assert all(map(torch.equal, found, expected))
+        assert counts(layer) == {COMPILING: 3} and not plans
+        for _ in range(3):  # the last one finds all kernels of the kept graph
+            assert held.given or plans
+            held.run()
+            before = len(plans)
+            for _ in range(2):
+                found = step(layer, edge_index)
+                for one, other in zip(found, expected):
+                    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+            assert counts(layer) == {"warploom": 2} and len(plans) == before
+    assert plans and not held.given
+
+
+@contextlib.contextmanager
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def saved_by_hooks():
+    return torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
+
+
+WAITS = {
+    "wait": lambda: warploom.pyg.accelerate(wait=True),
+    "deterministic": deterministic,
+    "hooks": saved_by_hooks,
+    "captured": lambda: _capture._replayed(False),
+}
+
+
+@pytest.mark.parametrize("waits", WAITS)
+def test_where_a_switch_would_be_felt_calls_wait(waits, held):
+    layer, edge_index = pyg.SAGEConv(8, 5), graph()
+    with warploom.pyg.accelerate(), WAITS[waits]():
+        for _ in range(3):
+            step(layer, edge_index)
+    assert counts(layer) == {"warploom": 3} and not held.given
+
+
+@pytest.mark.parametrize("waits", WAITS)
+def test_a_job_that_runs_is_waited_for(waits, held):
+    layer, edge_index = pyg.ResGatedGraphConv(8, 5), graph()
+    with warploom.pyg.accelerate():
+        step(layer, edge_index)
+        with WAITS[waits]():
+            step(layer, edge_index)
+    of_second = "a message in activation checkpointing" if waits == "hooks" else "warploom"
+    assert counts(layer) == {COMPILING: 1, of_second: 1}
+
+
+@pytest.mark.parametrize("is_reentrant", [False, True])
+def test_activation_checkpointing(is_reentrant, held):
+    layer, edge_index = pyg.SAGEConv(8, 5, aggr="max"), graph()
+    x = draw(NODES, 8).float().requires_grad_()
+    layer(x, edge_index).square().sum().backward()
+    expected, x.grad = x.grad, None
+    with warploom.pyg.accelerate():
+        layer(x, edge_index)  # starts to compile
+        checkpoint(layer, x, edge_index, use_reentrant=is_reentrant).square().sum().backward()
+    torch.testing.assert_close(x.grad, expected)
+
+
+def test_a_kernel_that_does_not_compile_is_no_hang(held, monkeypatch):
+    """The call itself reports what is wrong."""
+    layer, edge_index = pyg.SAGEConv(8, 5), graph()
+
+    def fail(*args):
+        raise RuntimeError("no compiler")
+
+    with warploom.pyg.accelerate():
+        step(layer, edge_index)
+        held.given = [(found, fail, ()) for found, _, _ in held.given]
+        held.run()
+        step(layer, edge_index)
+    assert counts(layer) == {COMPILING: 1, "warploom": 1}
+
+
+def test_hooks_see_each_call_once(held):
+    """A linear map runs before attention, which is not ready."""
+    layer, edge_index, seen = pyg.GATConv(8, 5), graph(), []
+    layer.lin.register_forward_hook(lambda *args: seen.append(1))
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            step(layer, edge_index)
+    assert len(seen) == 3 and counts(layer) == {"warploom": 3}
+
+
+def test_a_size_that_is_new_compiles_meanwhile(held):
+    layer = pyg.SAGEConv(8, 5)
+    with warploom.pyg.accelerate():
+        for edges in (100, 101, 1000):
+            for _ in range(2):
+                step(layer, graph(edges=edges))
+            held.run()
+    assert counts(layer) == {COMPILING: 4, "warploom": 2}
+
+
+def test_threads_of_the_pool():
+    layer, edge_index = pyg.PNAConv(8, 5, ["max"], ["identity"], torch.ones(9).long()), graph()
+    expected = step(layer, edge_index)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            found = step(layer, edge_index)
+            futures.wait(_propagate._compiling.get(layer, ()))
+    assert counts(layer)["warploom"] >= 1
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_jobs_keep_no_layer(held):
+    layer = pyg.SAGEConv(8, 5)
+    with warploom.pyg.accelerate():
+        step(layer, graph())
+    alive = weakref.ref(layer)
+    del layer
+    gc.collect()
+    assert alive() is None
+
+
+class Failing(pyg.MessagePassing):
+    def forward(self, x, edge_index):
+        return self.propagate(edge_index, x=x)
+
+    def update(self, out):
+        raise RuntimeError("a fault of the user's")
+
+
+def test_only_layers_are_refused(held):
+    """A product of the user's own waits, also after a layer that has raised an error."""
+    made = wt.Graph.from_edge_index(graph(), rows=NODES, cols=NODES)
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="user's"):
+                Failing()(draw(NODES, 8).float(), graph())
+            wt.spmm(made, draw(NODES, 8).float())
+            held.run()
