@@ -128,8 +128,8 @@ class Kept(TensorState):
             return True
         if self.serves(x, weight):
             return True
-        found = self._found()
-        if found is None or not self.is_where_it_was(x):
+        found, layout = self._found(), (x.storage_offset(), x.shape, x.stride())
+        if found is None or self._storage() is not x.untyped_storage() or self._layout != layout:
             return False
         if self._weight is not None and (weight is None or not self._weight.is_of(weight)):
             return False

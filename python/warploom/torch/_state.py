@@ -85,21 +85,14 @@ class TensorState:
         self._layout = tensor.storage_offset(), tensor.shape, tensor.stride()
         self._content = Content(tensor)
 
-    def is_where_it_was(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor has the memory that it had."""
-        return self._storage() is tensor.untyped_storage() and self._layout == (
-            tensor.storage_offset(),
-            tensor.shape,
-            tensor.stride(),
-        )
-
     def is_of(self, tensor: torch.Tensor, made: Any = None) -> bool:
         """Whether this is the tensor, with the numbers that it had; then a step that is recorded
         uses what was `made` of it."""
         if (
             self.tensor() is not tensor
             or self._version != tensor._version
-            or not self.is_where_it_was(tensor)
+            or self._storage() is not tensor.untyped_storage()
+            or self._layout != (tensor.storage_offset(), tensor.shape, tensor.stride())
             or not self._content.is_same(tensor)
         ):
             return False
