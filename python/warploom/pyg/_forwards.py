@@ -205,15 +205,17 @@ def _graph(
 # ---- GINConv ------------------------------------------------------------------------------------
 
 
-def _constant_eps(layer: GINConv, x: Tensor) -> Tensor | None:
+def _eps_of(layer: GINConv, x: Tensor) -> Tensor | None:
     """The eps whose (1 + eps) * x a product can add with PyG's types and gradients."""
-    eps = layer._buffers.get("eps")
+    eps: Tensor | None = layer._buffers.get("eps")
+    if eps is None:
+        eps = layer._parameters.get("eps")
     if (
-        type(eps) is Tensor
+        eps is not None
+        and type(eps) in (Tensor, torch.nn.Parameter)
         and eps.dtype is x.dtype
         and eps.device == x.device
         and eps.shape == (1,)
-        and not eps.requires_grad
     ):
         return eps
     return None
@@ -222,7 +224,7 @@ def _constant_eps(layer: GINConv, x: Tensor) -> Tensor | None:
 def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
     if torch.compiler.is_compiling() or not isinstance(x, Tensor):
         return None
-    eps, reduce = _constant_eps(layer, x), reduction_of(layer)
+    eps, reduce = _eps_of(layer, x), reduction_of(layer)
     if eps is None or reduce is None or not hasattr(layer.propagate, "is_accelerated"):
         return None
     if type(edge_index) is PartitionedGraph:

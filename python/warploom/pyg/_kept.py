@@ -35,15 +35,19 @@ class Operands(NamedTuple):
     weight: Tensor | None  # of edges, as the layer got it
     values: Tensor | None  # the same in CSR order
     reduce: str
-    root: Tensor | None = None  # a factor of X that is added; see multiply
+    root: Tensor | None = None  # a factor of X that is added, one element
 
     def multiply(self, x: Tensor) -> Tensor:
         """A times these features, which may be others than X."""
-        graph, values, kind = self.found.graph, self.values, "mul"
-        if values is None:
-            kind = "copy_b"
+        values, root = self.values, self.root
+        kind = "mul" if values is not None else "copy_b"
+        trained = root if root is not None and root.requires_grad else None
         # In the types that are given also under autocast, as PyG gathers and scatters.
-        return multiply(graph, x, values, self.reduce, kind, is_deterministic(), root=self.root)
+        out = multiply(
+            self.found.graph, x, values, self.reduce, kind, is_deterministic(),
+            root=root if trained is None else None,
+        )  # fmt: skip
+        return out if trained is None else torch.addcmul(out, x, trained)
 
 
 Run = Callable[[Operands, Tensor], Tensor]
@@ -166,11 +170,13 @@ def _end(found: Callable[[], Sorted | None], key: Any, tensor: Any) -> None:
         there.kept.pop(key, None)
 
 
-def constant(call: Operands, name: Any, run: Run, gain: Callable[[], float]) -> Tensor | None:
+def constant(
+    call: Operands, name: Any, run: Run, gain: Callable[[], float], together: int = 1
+) -> Tensor | None:
     """The product that is kept of these operands; None where none is.
 
     name, run: what is computed of A and X; it must not be given to the user, who may change it.
-    gain: the seconds that a step saves.
+    gain: the seconds that a step saves. together: products that must all have room, with this one.
     """
     found, x, weight = call.found, call.x, call.weight
     if (
@@ -203,9 +209,8 @@ def constant(call: Operands, name: Any, run: Run, gain: Callable[[], float]) -> 
     limits = options().keep, len(_all)
     if seen.refused == limits:
         return None
-    if _lies_in_graph(x) or not _has_room(
-        found.graph.rows * x.size(1) * x.element_size(), gain(), x.device
-    ):
+    size = found.graph.rows * x.size(1) * x.element_size() * together
+    if _lies_in_graph(x) or not _has_room(size, gain(), x.device):
         seen.refused = limits
         return None
     one = found.kept[key] = Kept(call, key, run, gain())

@@ -107,9 +107,8 @@ def constants(
     """The kept products A X, A^2 X, ...; None where not all of them are kept."""
     powers = []
     for power in range(1, times + 1):
-        one = constant(
-            call, ("power", power), partial(run, times=power), lambda: _saved(call, linear, 1)
-        )
+        name, left = ("power", power), times + 1 - power
+        one = constant(call, name, partial(run, times=power), lambda: _saved(call, linear, 1), left)
         if one is not None:
             powers.append(one)
     if len(powers) < times:
