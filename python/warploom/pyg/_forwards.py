@@ -1,12 +1,12 @@
 """The forward of layers that are a sparse product and a linear map, in the order that pays.
 
-GCNConv, SAGEConv, GraphConv, GINConv, SGConv, SSGConv and TAGConv in eager code, for sums and
-means. What these forwards do not serve runs in PyG's, whose `propagate` is served in its order.
+GCNConv, SAGEConv, GraphConv, GINConv, SGConv, SSGConv, TAGConv and ChebConv in eager code, for sums
+and means. What these forwards do not serve runs in PyG's, whose `propagate` is served in its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, normalize
 from torch_geometric.nn import (
+    ChebConv,
     GCNConv,
     GINConv,
     GraphConv,
@@ -244,7 +245,7 @@ def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | 
     return out
 
 
-# ---- SGConv, SSGConv and TAGConv ----------------------------------------------------------------
+# ---- SGConv and SSGConv -------------------------------------------------------------------------
 
 
 def _normed_call(
@@ -291,25 +292,80 @@ def _ssg(layer: SSGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Te
     return _added(*ordered(layer, call, map_of(layer.lin, x), True, name, run, layer.K))
 
 
+# ---- TAGConv and ChebConv: a map of each term of a recurrence ----------------------------------
+
+
+def _term(call: Operands, x: Tensor, times: int, is_cheb: bool) -> Tensor:
+    """The power of A times X, or the polynomial of Chebyshev of A."""
+    before, now = x, call.multiply(x)
+    for _ in range(times - 1):
+        before, now = now, _next(call, now, before if is_cheb else None)
+    return now
+
+
+def _next(call: Operands, x: Tensor, before: Tensor | None) -> Tensor:
+    return call.multiply(x) if before is None else 2.0 * call.multiply(x) - before
+
+
+def _sum_of_terms(layer: Any, call: Operands, is_cheb: bool) -> Tensor | None:
+    """The sum of a map of X and one of each term after it."""
+    x, count = call.x, len(layer.lins) - 1
+    maps = [map_of(module, x) for module in layer.lins]
+    weights = [one.weight for one in maps if one.weight is not None and one.bias is None]
+    if len(weights) <= count:
+        return None
+    terms = constants(
+        layer, call, maps[0], count, ("terms", is_cheb), partial(_term, is_cheb=is_cheb)
+    )
+    if terms is None and not aggregates(layer, call, maps[0], count):
+        return _added(_by_last_term(call, weights, is_cheb), layer.bias)
+    out = linear(x, weights[0])
+    before, now = x, x
+    for number, weight in enumerate(weights[1:]):
+        if terms is not None:
+            now = terms[number]
+        else:
+            before, now = now, _next(call, now, before if is_cheb and number else None)
+        out = out + linear(now, weight)
+    return _added(out, layer.bias)
+
+
+def _by_last_term(call: Operands, weights: Sequence[Tensor], is_cheb: bool) -> Tensor:
+    """The same sum by the schemes of Horner or Clenshaw, which begin with the last term."""
+    x, *others = call.x, *weights
+    now, before = linear(x, others.pop()), None
+    while others:
+        out = linear(x, others.pop())
+        factor = 2.0 if is_cheb and others else 1.0
+        mapped = out + (call.multiply(now) if factor == 1.0 else factor * call.multiply(now))
+        if is_cheb and before is not None:
+            mapped = mapped - before
+        before, now = now, mapped
+    return now
+
+
 def _tag(layer: TAGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
     call = _normed_call(layer, tag_conv, x, edge_index, edge_weight, False)
     if call is None or len(layer.lins) < 2:
         return None
-    maps = [map_of(module, x) for module in layer.lins]
-    weights = [one.weight for one in maps if one.weight is not None and one.bias is None]
-    if len(weights) < len(maps):
+    return _sum_of_terms(layer, call, False)
+
+
+def _cheb(
+    layer: ChebConv, x: Any, edge_index: Any, edge_weight: Any = None, batch: Any = None,
+    lambda_max: Any = None,
+) -> Tensor | None:  # fmt: skip
+    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
         return None
-    powers = constants(layer, call, maps[0], len(maps) - 1, _power)
-    if powers is None and not aggregates(layer, call, maps[0], len(maps) - 1):
-        out = linear(x, weights.pop())
-        while weights:  # Horner's scheme
-            out = call.multiply(out) + linear(x, weights.pop())
-        return _added(out, layer.bias)
-    out = linear(x, weights[0])
-    for power, weight in enumerate(weights[1:]):
-        x = call.multiply(x) if powers is None else powers[power]
-        out = out + linear(x, weight)
-    return _added(out, layer.bias)
+    reduce = _reduction(layer, edge_index)
+    if reduce is None or not isinstance(x, Tensor) or x.dim() != 2 or len(layer.lins) < 2:
+        return None
+    edges, norm = layer.__norm__(
+        edge_index, x.size(0), edge_weight, layer.normalization, lambda_max, dtype=x.dtype,
+        batch=batch,
+    )  # fmt: skip
+    call = operands(layer, edges, None, reduce, x, norm)
+    return _sum_of_terms(layer, call, True) if call.x is x else None
 
 
 FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
@@ -320,6 +376,7 @@ FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
     SGConv: _sg,
     SSGConv: _ssg,
     TAGConv: _tag,
+    ChebConv: _cheb,
 }
 
 

@@ -102,19 +102,25 @@ def ordered(
 
 
 def constants(
-    layer: Any, call: Operands, linear: Map, times: int, run: Callable[..., Tensor]
+    layer: Any, call: Operands, linear: Map, count: int, name: Any, run: Callable[..., Tensor]
 ) -> list[Tensor] | None:
-    """The kept products A X, A^2 X, ...; None where not all of them are kept."""
-    powers = []
-    for power in range(1, times + 1):
-        name, left = ("power", power), times + 1 - power
-        one = constant(call, name, partial(run, times=power), lambda: _saved(call, linear, 1), left)
+    """The kept terms of a recurrence; None where not all of them are kept. run: gets `times`, from
+    1 to `count`."""
+    terms = []
+    for times in range(1, count + 1):
+        one = constant(
+            call,
+            (name, times),
+            partial(run, times=times),
+            lambda: _saved(call, linear, 1),
+            count + 1 - times,
+        )
         if one is not None:
-            powers.append(one)
-    if len(powers) < times:
+            terms.append(one)
+    if len(terms) < count:
         return None
     _note(layer, call.x, linear, _KEPT)
-    return powers
+    return terms
 
 
 def aggregates(

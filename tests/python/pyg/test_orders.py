@@ -45,8 +45,9 @@ LAYERS = {
     "sg": lambda *n: pyg.SGConv(*n, K=2),
     "ssg": lambda *n: pyg.SSGConv(*n, alpha=0.1, K=3),
     "tag": lambda *n: pyg.TAGConv(*n, K=2),
+    "cheb": lambda *n: pyg.ChebConv(*n, K=4),
 }
-WEIGHTED = ("gcn", "gcn_plain", "graph", "graph_mean", "sg", "ssg", "tag")
+WEIGHTED = ("gcn", "gcn_plain", "graph", "graph_mean", "sg", "ssg", "tag", "cheb")
 # Those that PyG computes with a linear map first.
 MAPPED = ("gcn", "gcn_plain")
 
