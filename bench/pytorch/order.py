@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ import warploom.torch
 from bench.pytorch.cases import Suite
 from bench.pytorch.graphs import GraphSettings, by_graph
 from bench.pytorch.models import gin
-from bench.pytorch.timing import EAGER_SAMPLE, Timer, peak_memory, spread
+from bench.pytorch.timing import make_timers, samples_in_turns, spread
 from bench.results_file import Line
 from warploom import pyg
 
@@ -132,44 +132,68 @@ class _Training:
             return self._step()
 
 
-def _measure_way(case: Case, data: Data, way: str, samples: int) -> dict[str, Any]:
-    """Times in microseconds, first losses, orders, and the memory at the peak of a step in MB."""
+def _peak(training: Callable[[], Any], device: torch.device) -> float | None:
+    """What the allocator has reserved at the peak of a step, in MB."""
+    if device.type != "cuda":
+        return None
+    _release()
+    torch.cuda.reset_peak_memory_stats()
+    training()
+    torch.cuda.synchronize()
+    return round(torch.cuda.max_memory_reserved() / 1e6, 3)
+
+
+def _release() -> None:
+    gc.collect()
+    torch._C._cuda_clearCublasWorkspaces()  # each stream has one
+    torch.cuda.empty_cache()
+
+
+def _measure_way(case: Case, data: Data, way: str) -> dict[str, Any]:
+    """First losses, orders, and the memory of a step."""
     training = _Training(case, data, way)
     pyg.report(reset=True)
     losses = [float(training()) for _ in range(STEPS_BEFORE)]
     orders = pyg.report(orders=True, reset=True)
-    peak = None
-    if data.device.type == "cuda":
-        held = torch.cuda.memory_allocated() / 1e6
-        peak = held + (peak_memory(training, data.device) or 0.0)
-    timer = Timer(training, data.device, False, EAGER_SAMPLE)
-    times = [timer.sample() for _ in range(samples)]
-    return {"times": times, "losses": losses, "orders": orders, "peak_mb": peak}
+    return {"losses": losses, "orders": orders, "peak_mb": _peak(training, data.device)}
+
+
+def _times(case: Case, data: Data, ways: Sequence[str], samples: int) -> dict[str, list[float]]:
+    """Times of these ways in turns, in microseconds."""
+    trainings = {way: _Training(case, data, way) for way in ways}
+    for training in trainings.values():
+        for _ in range(STEPS_BEFORE):
+            training()
+    timers, _ = make_timers(dict(trainings), data.device, False)
+    return samples_in_turns(timers, samples)
 
 
 def measure(case: Case, data: Data, settings: Settings) -> Line:
     """Return the line of a case: medians of whole steps in microseconds.
 
-    peak_mb: what is allocated at the peak of a step, with the data and the sorted graph.
+    peak_mb: what is reserved at the peak of a step, with the data and the sorted graph.
     max_rel_err: of the losses of the first steps.
     """
     found: dict[str, dict[str, Any]] = {}
+    times: dict[str, list[float]] = {}
     failed: dict[str, str] = {}
-    for way in WAYS:  # one after the other, so that PyG has all of the memory
-        gc.collect()
+    for way in WAYS:  # one after the other, so that each has all of the memory
         if data.device.type == "cuda":
-            torch.cuda.empty_cache()
+            _release()
         try:
-            found[way] = _measure_way(case, data, way, settings.samples)
+            found[way] = _measure_way(case, data, way)
+            if way == "pyg":
+                times |= _times(case, data, [way], settings.samples)
         except torch.cuda.OutOfMemoryError:
             failed[way] = "out of memory"
-    medians = {way: statistics.median(of["times"]) for way, of in found.items()}
+    times |= _times(case, data, ["now", "before"], settings.samples)
+    medians = {way: statistics.median(samples) for way, samples in times.items()}
     own = found["now"]["losses"]
     return {
         "us": medians["now"],
-        "before_us": medians.get("before"),
+        "before_us": medians["before"],
         "pyg_us": medians.get("pyg"),
-        "spread": {way: spread(of["times"]) for way, of in found.items()},
+        "spread": {way: spread(samples) for way, samples in times.items()},
         "peak_mb": {way: of["peak_mb"] for way, of in found.items()},
         "max_rel_err": {
             way: max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(own, of["losses"]))

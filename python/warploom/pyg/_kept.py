@@ -22,7 +22,7 @@ from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, recordable
 from warploom.torch._memory import is_capturing
 from warploom.torch._plan import current_stream
-from warploom.torch._state import TensorState, used
+from warploom.torch._state import KEPT, TensorState, used
 
 _MOST_SEEN = 16  # of a graph: features of its layers
 
@@ -86,6 +86,7 @@ class Kept(TensorState):
         self._found, self._key, self._run = weakref.ref(call.found), key, run
         self.gain = gain  # seconds of a step
         self.out = _computed(call, run)
+        setattr(self.out, KEPT, True)
         self._note()
 
     def _note(self) -> None:

@@ -22,6 +22,7 @@ from warploom import _arguments
 from warploom.torch._capture_inputs import Inputs, Part, each, modes
 from warploom.torch._capture_optimizers import Gradients, Optimizers
 from warploom.torch._capture_reads import Modules, Reads, place
+from warploom.torch._capture_writes import Writes
 from warploom.torch._internals import any_autocast, leave_pool
 from warploom.torch._state import TensorState, recorded
 
@@ -270,7 +271,7 @@ class Captured:
         if any_autocast() and torch.is_autocast_cache_enabled():
             return "autocast around it keeps old weights; move it into the step"
         args, kwargs = inputs.replaced(kind.buffers)
-        graph, current = cuda.CUDAGraph(), cuda.current_stream()
+        graph, current, writes = cuda.CUDAGraph(), cuda.current_stream(), Writes(DEVICE)
         options = {"pool": self._pool, "stream": self._side, "capture_error_mode": "thread_local"}
         try:
             with ExitStack() as stack:
@@ -287,6 +288,7 @@ class Captured:
         kind.graph, kind.result = graph, each(result, _without_gradient)
         kind.held.append(list(used))
         kind.states = list({state.key: state for state, _ in used}.values())
+        kind.written = writes.changed(self._optimizers.states())
         return watch.reason or kind.reads.reason()
 
     def _clean_up(self, failed: Any) -> None:
@@ -327,6 +329,7 @@ class _Kind:
         self.graph: Any = None
         self.result: Any = None
         self.states: list[TensorState] = []  # of tensors of which the capture has what was made
+        self.written: list[torch.Tensor] = []  # whose changes a replay counts
         # Where the capture found the gradients, and where it left them.
         self.gradients: tuple[Gradients, Gradients] = [], []
 
@@ -338,6 +341,8 @@ class _Kind:
                 first.copy_(now)  # the step adds to it
         optimizers.set_gradients(after)
         self.graph.replay()
+        if self.written:
+            torch.autograd.graph.increment_version(self.written)
         return self.result
 
 

@@ -67,6 +67,11 @@ class Optimizers:
         groups = (group for optimizer in self.seen for group in optimizer.param_groups)
         return [v for group in groups for v in group.values() if isinstance(v, torch.Tensor)]
 
+    def states(self) -> list[torch.Tensor]:
+        """The tensors that steps of the optimizers change, but for parameters."""
+        states = (state for optimizer in self.seen for state in optimizer.state.values())
+        return [v for state in states for v in state.values() if isinstance(v, torch.Tensor)]
+
     def rates(self, count: int) -> list[Any]:
         """The learning rates of the first `count` optimizers; of tensors the versions."""
         return [

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from warploom.torch._capture_inputs import Part
 from warploom.torch._internals import is_differentiating
+from warploom.torch._state import KEPT
 from warploom.torch._whole import is_data
 
 
@@ -92,8 +93,8 @@ class _Note(TorchFunctionMode):
         if tensor in self.known:
             return
         self.known.add(tensor)
-        if tensor.grad_fn is not None:  # made by a step; a function of autograd shows no results
-            return
+        if tensor.grad_fn is not None or hasattr(tensor, KEPT):
+            return  # made by a step, or for it; a function of autograd shows no results
         if self.text is None and self._before is not None and tensor not in self._before:
             form = f"{str(tensor.dtype).rpartition('.')[2]} {tuple(tensor.shape)}"
             self.text = f"{place('torch_geometric')} reads another tensor, {form},"

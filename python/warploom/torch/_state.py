@@ -17,6 +17,9 @@ import torch
 
 from warploom._native import ffi, lib
 
+# An attribute of tensors that were made of others, whose states say when they must be made again.
+KEPT = "_warploom_kept"
+
 _PART = 4096  # bytes that are hashed in half a microsecond
 _MOST_PARTS = 64  # a product of 4 columns reads 64 times as much as one of these
 

@@ -348,6 +348,35 @@ def test_a_captured_step_reads_the_product_and_a_change_renews_it(cuda):  # noqa
         close(torch.tensor(found), step().detach(), 1e-3)
 
 
+def test_products_that_others_keep_are_no_new_inputs_of_a_step(cuda):  # noqa: F811
+    layer, x, edge_index = pyg.SAGEConv(12, 3), features(NODES, 12), edges(EDGES)
+    captured = wt.capture(lambda: layer(x, edge_index).sum())
+    with warploom.pyg.accelerate():
+        for _ in range(5):
+            for _ in range(2):
+                layer(x, edge_index)  # is kept, and read by the step
+            captured()
+            x.mul_(0.5)
+    assert captured.reason is None
+
+
+def test_features_that_a_replay_changes_are_not_kept(cuda, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("warploom.torch._state.Content.is_same", lambda *tensor: True)  # on a GPU
+    layer, x, edge_index = pyg.SAGEConv(12, 3), features(NODES, 12), edges(EDGES)
+    captured = wt.capture(lambda: x.mul_(0.5).sum())
+    for _ in range(5):
+        captured()
+        with warploom.pyg.accelerate(), torch.no_grad():
+            layer(x, edge_index)
+    assert captured.captures == 1
+    for _ in range(4):
+        captured()
+        expected = layer(x, edge_index)
+        with warploom.pyg.accelerate(), torch.no_grad():
+            for _ in range(2):
+                close(layer(x, edge_index), expected.detach(), 1e-5)
+
+
 def test_a_graph_of_the_user_computes_the_product(monkeypatch):
     """Its replays see no change of X; captures of `capture` look for one before."""
     layer, x, edge_index = pyg.GCNConv(12, 3), features(NODES, 12), edges(EDGES)

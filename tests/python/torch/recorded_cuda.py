@@ -64,9 +64,10 @@ class CUDAGraph:
     def replay(self):
         self.replays += 1
         for function, args, kwargs, out in self.calls:
-            for old, new in zip(
-                tensors_of(out), tensors_of(function(*args, **kwargs)), strict=True
-            ):
+            written = tuple(written_by(function, args, kwargs))
+            with torch.autograd._unsafe_preserve_version_counter(written):  # as CUDA does
+                made = function(*args, **kwargs)
+            for old, new in zip(tensors_of(out), tensors_of(made), strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)
 
