@@ -341,8 +341,8 @@ class _Kind:
                 first.copy_(now)  # the step adds to it
         optimizers.set_gradients(after)
         self.graph.replay()
-        if self.written:
-            torch.autograd.graph.increment_version(self.written)
+        for tensor in self.written:  # versions of PyTorch before 2.5 take one at a time
+            torch.autograd.graph.increment_version(tensor)
         return self.result
 
 
