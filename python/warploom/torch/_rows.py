@@ -22,7 +22,6 @@ from warploom.torch._memory import memory_of
 from warploom.torch._plan import (
     DENSE_TYPES,
     Request,
-    accumulator,
     convert_pair,
     current_stream,
     index_type,
@@ -31,16 +30,11 @@ from warploom.torch._plan import (
 
 
 class Least(NamedTuple):
-    """The size from which on the library computes.
+    """The size from which on the library computes."""
 
-    elements: of src, where the index is sorted already, or was used before.
-    new: elements of src, where it must be sorted first.
-    columns: elements of a line.
-    """
-
-    elements: int
-    new: float
-    columns: int
+    elements: int  # of src, where the index is sorted already, or was used before
+    new: float  # elements of src, where the index must be sorted first
+    columns: int  # elements of a line
 
 
 # By device, and by how PyTorch's operators are: fast for sums and means; slow for products, and for
@@ -53,6 +47,7 @@ LEAST = {
     ("cuda", "medium"): Least(1 << 18, math.inf, 1),
     ("cuda", "slow"): Least(1 << 16, 1 << 19, 1),
 }
+_HALVES = (torch.float16, torch.bfloat16)
 # Elements of src behind the reduced dimension from which on dimensions before it are left there.
 # Below, they become columns, which copies src.
 _WIDE = 16
@@ -159,23 +154,14 @@ def by_index(
         if kept.uses == 1 and not is_sorted and src.numel() < least.new:
             kept = None
     if kept is None:
-        layout = Layout(shape, dim, to, rows)
-        return Rows(layout, _in_parts(index, layout))
+        return Rows(shape, dim, to, rows, index)
     if is_line and math.prod(shape[dim + 1 :]) < _WIDE:
         to = 0
-    layout = Layout(shape, dim, to, rows)
+    found = Walks(shape, dim, to, rows, index)
     if not kept.made:
-        kept.made[True] = _gathering(_in_parts(index, layout), layout)
-    return Walks(layout, kept)
-
-
-def _in_parts(index: Tensor, layout: Layout) -> Tensor:
-    """The index as (parts or 1, lines)."""
-    if index.dim() == 1:
-        return index.expand(layout.lines[1]).unsqueeze(0)
-    (dim, to), shape = layout.dims, [*layout.parts]
-    shape.insert(dim, layout.lines[1])
-    return index.expand(shape).movedim(dim, to).reshape(layout.lines)
+        kept.made[True] = found.gathering()
+    found.kept = kept
+    return found
 
 
 def _narrow(index: Tensor, dim: int) -> Tensor:
@@ -190,50 +176,23 @@ def _narrow(index: Tensor, dim: int) -> Tensor:
     return index.flatten(dim) if math.prod(index.shape[dim + 1 :]) == 1 else index
 
 
-def _gathering(index: Tensor, layout: Layout) -> Graph:
-    """The matrix that gives each line its row; each part of src has rows of its own."""
-    rows, (parts, count) = layout.rows, layout.lines
-    least, most = torch.aminmax(index)
-    if index.is_cuda:
-        assert_on_device((least >= 0) & (most < rows))
-    elif not 0 <= int(least) <= int(most) < rows:
-        raise IndexError("warploom: index: is outside of the rows; use a larger dim_size")
-    dtype = index_type(parts * count, parts * rows, parts * count)
-    first = torch.arange(parts, device=index.device).unsqueeze(1) * rows
-    row = (index + first).to(dtype).reshape(-1)
-    ends = torch.arange(parts * count + 1, device=index.device, dtype=dtype)
-    return Graph(ends, row, cols=parts * rows, once=True)
-
-
 def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
-    """The rows whose lines indptr separates, of a tensor like src.
+    """The rows whose lines indptr separates, of a tensor like src. The first and the last row have
+    the lines that lie before and behind all pointers.
 
     extent: of the lines along the last dimension of indptr.
     """
     dim = indptr.dim() - 1
-    shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], max(indptr.shape[dim] - 1, 0)
-    layout = Layout(shape, dim, dim, rows, 1)
+    shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], indptr.shape[dim] + 1
     if math.prod(shape) and _least(src, "slow") is not None:  # operators need an index first
-        kept = find(indptr, ("pointers", *shape[: dim + 1]))
-        if not kept.made:
-            kept.made[False] = _separated(indptr, layout)
-        return Walks(layout, kept)
+        found = Walks(shape, dim, dim, rows, indptr)
+        found.kept = find(indptr, ("pointers", *shape[: dim + 1]))
+        if not found.kept.made:
+            found.kept.made[False] = found.summing()
+        return found
     places = torch.arange(extent, device=indptr.device, dtype=indptr.dtype)
     bounds, places = (one.expand(*shape[:dim], -1).contiguous() for one in (indptr, places))
-    index = torch.searchsorted(bounds, places, right=True)
-    return Rows(layout, index.view(layout.lines))
-
-
-def _separated(indptr: Tensor, layout: Layout) -> Graph:
-    """The matrix that sums segments, and what lies before and behind them in each part of src."""
-    parts, extent = layout.lines
-    lines = parts * extent
-    bounds = pad(indptr.clamp(0, extent), (1, 0)).expand(*layout.parts, -1).reshape(parts, -1)
-    bounds = bounds + torch.arange(parts, device=indptr.device).unsqueeze(1) * extent
-    dtype = index_type(lines + 1, lines, lines)
-    rowptr = pad(bounds.to(dtype).view(-1), (0, 1), value=lines)
-    columns = torch.arange(lines, device=indptr.device, dtype=dtype)
-    return Graph(rowptr, columns, cols=lines, once=True)
+    return Rows(shape, dim, dim, rows, torch.searchsorted(bounds, places, right=True))
 
 
 # ---- gradients of walks --------------------------------------------------------------------------
@@ -267,7 +226,7 @@ class _Extreme(torch.autograd.Function):
         places = rows.kept.places(rows.count)[positions.long()]  # of an empty row -1: the last one
         ctx.save_for_backward(places)
         ctx.mark_non_differentiable(places)
-        ctx.shape = rows.layout.lines[0], -1, x.shape[1]
+        ctx.shape = rows.parts, -1, x.shape[1]
         ctx.count = rows.count
         return best, places
 
@@ -285,7 +244,7 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rows: Walks) -> Tensor:
         powers = rows.recentre(x)[0].exp_()
-        result = powers.div_(rows.gather(rows.sum(powers)))
+        result = powers.div_(rows.reduce(rows.reduce(powers, "sum"), "gather"))
         ctx.rows = rows
         ctx.save_for_backward(result)
         return result
@@ -294,7 +253,7 @@ class _Softmax(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
         (result,) = ctx.saved_tensors
         product = upstream * result
-        return product - result * ctx.rows.gather(ctx.rows.sum(product)), None
+        return product - result * ctx.rows.reduce(ctx.rows.reduce(product, "sum"), "gather"), None
 
 
 _linear, _extreme, _softmax = map(quick_apply, (_Linear, _Extreme, _Softmax))
@@ -303,109 +262,79 @@ _linear, _extreme, _softmax = map(quick_apply, (_Linear, _Extreme, _Softmax))
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-class Layout:
-    """How a tensor is seen as (parts, lines, columns), and a result as (parts, rows, columns).
+class Rows:
+    """Reduces lines (parts, lines, columns) to rows (parts, rows, columns) by PyTorch's operators,
+    and gives each line its row.
 
-    dim: the dimension that is reduced moves to `to`; those before it are parts, which have rows of
-        their own, and those behind it columns.
-    rows: of each part. gaps: 1 where one more row lies before and behind them.
+    The dimension `dim` of `shape` is reduced. It moves to `to`: those before it are parts, which
+    have rows of their own, and those behind it columns. index: of each line its row.
     """
 
-    __slots__ = ("_columns", "dims", "gaps", "lines", "parts", "rows")
-
-    def __init__(self, shape: Sequence[int], dim: int, to: int, rows: int, gaps: int = 0) -> None:
+    def __init__(self, shape: Sequence[int], dim: int, to: int, rows: int, index: Tensor) -> None:
         others = [*shape[:dim], *shape[dim + 1 :]]
-        self.parts, self._columns = others[:to], others[to:]
-        self.lines = math.prod(self.parts), shape[dim]
-        self.rows, self.gaps, self.dims = rows, gaps, (dim, to)
+        self._shape, self._columns = others[:to], others[to:]
+        self.parts, self.count, self.rows = math.prod(self._shape), shape[dim], rows
+        self._dims, self._given = (dim, to), index
 
-    def view(self, x: Tensor, is_flat: bool = False) -> Tensor:
-        """A tensor as (parts, lines or rows, columns), or without the first dimension."""
-        dim, to = self.dims
+    def _lines(self, x: Tensor, *parts: int) -> Tensor:
+        dim, to = self._dims
         x = x if dim == to else x.movedim(dim, to)
-        lines = (-1,) if is_flat else (self.lines[0], x.shape[to])
-        return x.reshape(*lines, math.prod(self._columns))
+        return x.reshape(*parts, x.shape[to] if parts else -1, math.prod(self._columns))
 
-    def shaped(self, x: Tensor, extent: int) -> Tensor:
-        """The reverse, of so many lines or rows; contiguous."""
-        dim, to = self.dims
-        x = x.reshape(*self.parts, extent, *self._columns)
+    def front(self, x: Tensor) -> Tensor:
+        """The lines of src, or the rows of a result, in a type in which they may be added up."""
+        x = self._lines(x, self.parts)
+        return x.float() if x.dtype in _HALVES else x
+
+    def back(self, x: Tensor) -> Tensor:
+        """Lines in the shape of src, or rows in that of a result; contiguous."""
+        dim, to = self._dims
+        extent = x.shape[1] if x.dim() == 3 else x.shape[0] // self.parts
+        x = x.reshape(*self._shape, extent, *self._columns)
         return x if dim == to else x.movedim(to, dim).contiguous()
 
+    def _in_parts(self) -> Tensor:
+        """The row of each line in its part, (parts or 1, lines)."""
+        index, (dim, to) = self._given, self._dims
+        if index.dim() == 1:
+            return index.expand(self.count).unsqueeze(0)
+        shape = [*self._shape]
+        shape.insert(dim, self.count)
+        return index.expand(shape).movedim(dim, to).reshape(self.parts, self.count)
 
-class Rows:
-    """Reduces lines (parts, lines, columns) to rows (parts, rows, columns), and gives each line its
-    row; by PyTorch's operators.
+    def _of(self, x: Tensor) -> Tensor:
+        """The row of each element of lines; PyTorch's gather is wrong with an int32 that is
+        expanded."""
+        return self._in_parts().long().unsqueeze(2).expand(x.shape[0], self.count, x.shape[2])
 
-    index: the row of each line, (parts or 1, lines).
-    """
-
-    def __init__(self, layout: Layout, index: Tensor) -> None:
-        self.layout, self.count = layout, layout.lines[1]
-        self._rows = layout.rows + 2 * layout.gaps
-        self._index = index.long()  # PyTorch's gather is wrong with an int32 that is expanded
-
-    def front(self, src: Tensor) -> Tensor:
-        """The lines of src, in a type in which they may be added up."""
-        x = self.layout.view(src)
-        return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-    def restore(self, x: Tensor) -> Tensor:
-        """Lines in the shape of src."""
-        return self.layout.shaped(x, self.count)
-
-    def lead(self, out: Tensor) -> Tensor:
-        """The rows of a tensor with the shape of a result."""
-        y, gaps = self.layout.view(out), self.layout.gaps
-        return pad(y, (0, 0, gaps, gaps)) if gaps else y
-
-    def back(self, y: Tensor) -> Tensor:
-        """Rows in the shape of a result."""
-        rows = self.layout.rows
-        if self.layout.gaps:
-            y = y.reshape(self.layout.lines[0], rows + 2, y.shape[-1])[:, 1:-1]
-        return self.layout.shaped(y, rows)
-
-    def _new(self, like: Tensor, number: int) -> Tensor:
-        return like.new_full((like.shape[0], self._rows, like.shape[2]), number)
-
-    def _wide(self, x: Tensor) -> Tensor:
-        return self._index.unsqueeze(2).expand(x.shape[0], -1, x.shape[2])
+    def _new(self, x: Tensor, number: int) -> Tensor:
+        return x.new_full((x.shape[0], self.rows, x.shape[2]), number)
 
     def counts(self) -> Tensor:
-        """The lines of each row, at least 1, of shape (parts or 1, rows, 1)."""
-        ones = torch.ones_like(self._index).unsqueeze(2)
-        return self._new(ones, 0).scatter_add_(1, self._wide(ones), ones).clamp_(1)
-
-    def sum(self, x: Tensor) -> Tensor:
-        """The sum of each row."""
-        return self._new(x, 0).scatter_add_(1, self._wide(x), x)
-
-    def mean(self, x: Tensor) -> Tensor:
-        """The mean of each row."""
-        return self.divide(self.sum(x))
+        """The lines of each row, at least 1; one column."""
+        ones = torch.ones_like(self._in_parts(), dtype=torch.int64).unsqueeze(2)
+        return self._new(ones, 0).scatter_add_(1, self._of(ones), ones).clamp_(1)
 
     def divide(self, y: Tensor) -> Tensor:
         """Sums divided by the lines of each row; of integers rounded down."""
-        if y.is_complex():
-            return y / self.counts()
-        if y.is_floating_point():
-            return (y.to(accumulator(y.dtype)) / self.counts()).to(y.dtype)
-        return y.div(self.counts(), rounding_mode="floor").to(y.dtype)
+        is_whole = not (y.is_floating_point() or y.is_complex())
+        wide = y.float() if y.dtype in _HALVES else y
+        return wide.div(self.counts(), rounding_mode="floor" if is_whole else None).to(y.dtype)
 
-    def product(self, x: Tensor) -> Tensor:
-        """The product of each row."""
-        return self._new(x, 1).scatter_reduce(1, self._wide(x), x, "prod")
-
-    def gather(self, y: Tensor) -> Tensor:
-        """Of each line its row."""
-        return y.gather(1, self._wide(y))
+    def reduce(self, x: Tensor, name: str) -> Tensor:
+        """The "sum", "mean" or "prod" of each row, or with "gather" of each line its row."""
+        if name == "gather":
+            return x.gather(1, self._of(x))
+        if name == "prod":
+            return self._new(x, 1).scatter_reduce(1, self._of(x), x, "prod")
+        y = self._new(x, 0).scatter_add_(1, self._of(x), x)
+        return self.divide(y) if name == "mean" else y
 
     def extreme(self, x: Tensor, name: str, want_places: bool) -> tuple[Tensor, Tensor | None]:
         """The maximum or minimum of each row, and the first line of the part that has it: the
         number of lines where there is none, and None where neither the caller nor a gradient wants
         it."""
-        constant, index = x.detach(), self._wide(x)
+        constant, index = x.detach(), self._of(x)
         best = self._new(constant, 0)
         best = best.scatter_reduce(1, index, constant, "a" + name, include_self=False)
         if not (want_places or _is_differentiated(x)):
@@ -420,12 +349,12 @@ class Rows:
         """Lines less the maximum of their row, where that is finite, and these maxima."""
         top, _ = self.extreme(x.detach(), "max", False)
         top = torch.where(top.isfinite(), top, 0)
-        return x - self.gather(top), top
+        return x - self.reduce(top, "gather"), top
 
     def softmax(self, x: Tensor) -> Tensor:
         """The softmax over the lines of each row."""
         powers = self.recentre(x)[0].exp()
-        return powers / self.gather(self.sum(powers))
+        return powers / self.reduce(self.reduce(powers, "sum"), "gather")
 
 
 def _is_differentiated(x: Tensor) -> bool:
@@ -433,41 +362,52 @@ def _is_differentiated(x: Tensor) -> bool:
 
 
 class Walks(Rows):
-    """The same by the library, over the matrices of an index; lines and rows of all parts are those
+    """The same by the library, over the matrices of an index. Lines and rows of all parts are those
     of one matrix, (lines, columns) and (rows, columns)."""
 
-    def __init__(self, layout: Layout, kept: Kept) -> None:
-        self.layout, self.count, self.kept = layout, layout.lines[1], kept
+    kept: Kept
 
-    def front(self, src: Tensor) -> Tensor:
-        return self.layout.view(src, is_flat=True)
+    def gathering(self) -> Graph:
+        """The matrix that gives each line its row, of an index."""
+        index, total, lines = self._in_parts(), self.parts * self.rows, self.parts * self.count
+        least, most = torch.aminmax(index)
+        if index.is_cuda:
+            assert_on_device((least >= 0) & (most < self.rows))
+        elif not 0 <= int(least) <= int(most) < self.rows:
+            raise IndexError("warploom: index: is outside of the rows; use a larger dim_size")
+        dtype = index_type(lines, total, lines)
+        row = (index + self._first(self.rows)).to(dtype).reshape(-1)
+        ends = torch.arange(lines + 1, device=index.device, dtype=dtype)
+        return Graph(ends, row, cols=total, once=True)
 
-    def lead(self, out: Tensor) -> Tensor:
-        return super().lead(out).flatten(0, 1)
+    def summing(self) -> Graph:
+        """The matrix that sums the lines of each row, of pointers."""
+        lines, ends = self.parts * self.count, pad(self._given.clamp(0, self.count), (1, 0))
+        ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + self._first(self.count)
+        dtype = index_type(lines + 1, lines, lines)
+        ends = pad(ends.to(dtype).view(-1), (0, 1), value=lines)
+        columns = torch.arange(lines, device=ends.device, dtype=dtype)
+        return Graph(ends, columns, cols=lines, once=True)
+
+    def _first(self, extent: int) -> Tensor:
+        """The first line or row of each part, (parts, 1)."""
+        return torch.arange(self.parts, device=self._given.device).unsqueeze(1) * extent
+
+    def front(self, x: Tensor) -> Tensor:
+        return self._lines(x)
 
     def counts(self) -> Tensor:
         return self.kept.graph().degrees().clamp(1).unsqueeze(1)
 
-    def walk(self, x: Tensor, reduce: str) -> Tensor:
-        """What the library computes: a reduction of each row, or of each line its row."""
-        gathers = reduce == "gather"
-        graph, reduce = self.kept.graph(gathers), "sum" if gathers else reduce
-        return multiply(graph, x, None, reduce, "copy_b", is_deterministic())
+    def walk(self, x: Tensor, name: str) -> Tensor:
+        """The same, or an extreme of each row; of linear ones without a gradient."""
+        gathers = name == "gather"
+        graph, name = self.kept.graph(gathers), "sum" if gathers else name
+        return multiply(graph, x, None, name, "copy_b", is_deterministic())
 
-    def _linear(self, x: Tensor, reduce: str) -> Tensor:
-        return _linear(x, self, reduce) if x.requires_grad else self.walk(x, reduce)
-
-    def sum(self, x: Tensor) -> Tensor:
-        return self._linear(x, "sum")
-
-    def mean(self, x: Tensor) -> Tensor:
-        return self._linear(x, "mean")
-
-    def product(self, x: Tensor) -> Tensor:
-        return self.walk(x, "prod")
-
-    def gather(self, y: Tensor) -> Tensor:
-        return self._linear(y, "gather")
+    def reduce(self, x: Tensor, name: str) -> Tensor:
+        is_linear = x.requires_grad and name != "prod"
+        return _linear(x, self, name) if is_linear else self.walk(x, name)
 
     def extreme(self, x: Tensor, name: str, want_places: bool) -> tuple[Tensor, Tensor | None]:
         if want_places or _is_differentiated(x):

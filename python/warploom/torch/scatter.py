@@ -29,29 +29,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from warploom.torch._plan import accumulator
+from warploom.torch._graph import need_tensor
+from warploom.torch._plan import INDEX_TYPES, accumulator
 from warploom.torch._rows import Rows, by_index, by_pointers, row_count
 
-__all__ = [
-    "gather_coo", "gather_csr", "scatter", "scatter_add", "scatter_log_softmax",
-    "scatter_logsumexp", "scatter_max", "scatter_mean", "scatter_min", "scatter_mul",
-    "scatter_softmax", "scatter_std", "scatter_sum", "segment_add_coo", "segment_add_csr",
-    "segment_coo", "segment_csr", "segment_max_coo", "segment_max_csr", "segment_mean_coo",
-    "segment_mean_csr", "segment_min_coo", "segment_min_csr", "segment_sum_coo", "segment_sum_csr",
-]  # fmt: skip
-
-_Pair = tuple[Tensor, Tensor]
-
+_KINDS = {  # of LEAST (_rows)
+    "sum": "fast", "add": "fast", "mean": "fast", "mul": "slow", "min": "medium", "max": "medium"
+}  # fmt: skip
 
 # ---- arguments -----------------------------------------------------------------------------------
 
 
 def _check(src: Tensor, name: str, index: Tensor) -> None:
-    for what, tensor in (("src", src), (name, index)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"warploom: {what}: a tensor is needed, not {type(tensor).__name__}")
-    if index.dtype not in (torch.int64, torch.int32):
+    need_tensor("src", src)
+    need_tensor(name, index)
+    if index.dtype not in INDEX_TYPES:
         raise TypeError(f"warploom: {name}: the type {index.dtype} is not supported; use int64")
     if index.device != src.device:
         raise ValueError(f"warploom: {name} is on {index.device}, src on {src.device}")
@@ -61,8 +55,8 @@ def _check(src: Tensor, name: str, index: Tensor) -> None:
         )
 
 
-def _need_fit(name: str, index: Tensor, src: Tensor, first: int, end: int) -> None:
-    """Raise unless the extents of the index to this one are those of src from `first` on, or 1."""
+def _check_shape(src: Tensor, name: str, index: Tensor, first: int, end: int) -> None:
+    """Raise unless the extents of the index up to `end` are those of src from `first` on, or 1."""
     for one, other in zip(index.shape[:end], src.shape[first:]):
         if one not in (1, other):
             raise ValueError(
@@ -75,13 +69,12 @@ def _rows(
     src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
     kind: str,
 ) -> Rows:  # fmt: skip
-    """The rows of src. dim: None = the last one of the index, which ascends along it. kind: of
-    LEAST (_rows)."""
+    """The rows of src. dim: None = the last one of the index, which ascends along it."""
     _check(src, "index", index)
     at = index.dim() - 1 if dim is None else dim + src.dim() if dim < 0 else dim
     if not 0 <= at < src.dim():
         raise IndexError(f"warploom: dim: {dim} is none of the {src.dim()} dimensions of src")
-    _need_fit("index", index, src, at if index.dim() == 1 else 0, index.dim())
+    _check_shape(src, "index", index, at if index.dim() == 1 else 0, index.dim())
     if out is not None:
         dim_size = out.size(at)
     rows = row_count(index) if dim_size is None else dim_size
@@ -91,64 +84,81 @@ def _rows(
 def _segments(src: Tensor, indptr: Tensor, extent: int | None = None) -> Rows:
     """The rows of src, or of a tensor with this extent in the place of rows."""
     _check(src, "indptr", indptr)
-    _need_fit("indptr", indptr, src, 0, -1)
+    _check_shape(src, "indptr", indptr, 0, -1)
     return by_pointers(src, indptr, src.shape[indptr.dim() - 1] if extent is None else extent)
 
 
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduce(
-    src: Tensor, rows: Rows, out: Tensor | None, reduce: str, want_places: bool
-) -> tuple[Tensor, Tensor | None]:
+def _reduce(src: Tensor, rows: Rows, out: Tensor | None, reduce: str, want_places: bool) -> Any:
     """A reduction, and of a maximum or minimum the places that are wanted."""
-    x, places = rows.front(src), None
+    x = rows.front(src)
     if reduce in ("min", "max"):
         found, places = rows.extreme(x, reduce, want_places or out is not None)
-    elif reduce == "mul":
-        found = rows.product(x)
-    else:
-        found = rows.mean(x) if reduce == "mean" and out is None else rows.sum(x)
-    found = rows.back(found).to(src.dtype)
-    places = None if places is None else rows.back(places)
-    if out is None:
-        return found, places
-    if places is not None:
+        found = rows.back(found).to(src.dtype)
+        if places is None:
+            return found, None
+        places = rows.back(places)
+        if out is None:
+            return found, places
         wins = (found > out if reduce == "max" else found < out) | (found != found)
         wins &= places != rows.count
-        out.copy_(torch.where(wins, found, out))
-        return out, torch.where(wins, places, rows.count)
-    if reduce == "mul":
-        return out.mul_(found), None
-    out.add_(found)
-    return out.copy_(rows.back(rows.divide(rows.lead(out)))) if reduce == "mean" else out, None
-
-
-def _kind(src: Tensor, out: Tensor | None, reduce: str, want_places: bool) -> str:
-    """The kind of LEAST (_rows) of a reduction. Raises ValueError for an unknown one."""
-    if reduce in ("sum", "add", "mean"):
-        return "fast"
-    if reduce not in ("min", "max", "mul"):
-        raise ValueError(
-            f"warploom: reduce: '{reduce}' is unknown, use one of sum, add, mul, mean, min, max"
-        )
-    needs_places = want_places or out is not None or (src.requires_grad and torch.is_grad_enabled())
-    return "slow" if needs_places or reduce == "mul" else "medium"
+        return out.copy_(torch.where(wins, found, out)), torch.where(wins, places, rows.count)
+    name = {"mul": "prod", "mean": "mean" if out is None else "sum"}.get(reduce, "sum")
+    found = rows.back(rows.reduce(x, name)).to(src.dtype)
+    if out is None:
+        return found, None
+    (out.mul_ if reduce == "mul" else out.add_)(found)
+    if reduce == "mean":
+        out.copy_(rows.back(rows.divide(rows.front(out))))
+    return out, None
 
 
 def _scatter(
-    src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
-    reduce: str, want_places: bool = True,
+    src: Tensor, index: Tensor, dim: int | None = -1, out: Tensor | None = None,
+    dim_size: int | None = None, reduce: str = "sum", want_places: bool = True,
 ) -> Any:  # fmt: skip
-    kind = _kind(src, out, reduce, want_places) if isinstance(src, Tensor) else ""
+    kind = _kind(src, reduce, want_places or out is not None)
     return _reduce(src, _rows(src, index, dim, out, dim_size, kind), out, reduce, want_places)
+
+
+def _coo(
+    src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None,
+    reduce: str = "sum", want_places: bool = True,
+) -> Any:  # fmt: skip
+    return _scatter(src, index, None, out, dim_size, reduce, want_places)
+
+
+def _csr(
+    src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum",
+    want_places: bool = True,
+) -> Any:  # fmt: skip
+    _kind(src, reduce, want_places)
+    dim = indptr.dim() - 1
+
+    def within(one: Any) -> Any:
+        return None if one is None else one.narrow(dim, 1, one.shape[dim] - 2).contiguous()
+
+    found, places = _reduce(src, _segments(src, indptr), None, reduce, want_places)
+    return _put(within(found), out), within(places)
+
+
+def _kind(src: Tensor, reduce: str, want_places: bool) -> str:
+    """The kind of LEAST (_rows) of a reduction. Raises ValueError for an unknown one."""
+    kind = _KINDS.get(reduce)
+    if kind is None:
+        raise ValueError(f"warploom: reduce: '{reduce}' is unknown, use one of {', '.join(_KINDS)}")
+    if kind == "medium" and (want_places or getattr(src, "requires_grad", False)):
+        return "slow"
+    return kind
 
 
 def _put(found: Tensor, out: Tensor | None) -> Tensor:
     return found if out is None else out.copy_(found)
 
 
-# ---- by an index ---------------------------------------------------------------------------------
+# ---- functions -----------------------------------------------------------------------------------
 
 
 def scatter(
@@ -159,42 +169,34 @@ def scatter(
     return _scatter(src, index, dim, out, dim_size, reduce, False)[0]  # type: ignore[no-any-return]
 
 
-def _scatter_pair(
-    src: Tensor, index: Tensor, dim: int = -1, out: Tensor | None = None,
-    dim_size: int | None = None, *, reduce: str,
-) -> _Pair:  # fmt: skip
-    return _scatter(src, index, dim, out, dim_size, reduce)  # type: ignore[no-any-return]
-
-
-scatter_sum = scatter_add = partial(scatter, reduce="sum")
-scatter_mul = partial(scatter, reduce="mul")
-scatter_mean = partial(scatter, reduce="mean")
-scatter_min = partial(_scatter_pair, reduce="min")
-scatter_max = partial(_scatter_pair, reduce="max")
-
-
-# ---- by an index that ascends --------------------------------------------------------------------
-
-
 def segment_coo(
     src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None,
     reduce: str = "sum",
 ) -> Tensor:  # fmt: skip
     """`scatter` along the last dimension of index, which ascends."""
-    return _scatter(src, index, None, out, dim_size, reduce, False)[0]  # type: ignore[no-any-return]
+    return _coo(src, index, out, dim_size, reduce, False)[0]  # type: ignore[no-any-return]
 
 
-def _coo_pair(
-    src: Tensor, index: Tensor, out: Tensor | None = None, dim_size: int | None = None, *,
-    reduce: str,
-) -> _Pair:  # fmt: skip
-    return _scatter(src, index, None, out, dim_size, reduce)  # type: ignore[no-any-return]
+def segment_csr(
+    src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum"
+) -> Tensor:
+    """Reduce the elements from one pointer to the next."""
+    return _csr(src, indptr, out, reduce, False)[0]  # type: ignore[no-any-return]
 
 
+scatter_sum = scatter_add = partial(scatter, reduce="sum")
+scatter_mul = partial(scatter, reduce="mul")
+scatter_mean = partial(scatter, reduce="mean")
+scatter_min = partial(_scatter, reduce="min")
+scatter_max = partial(_scatter, reduce="max")
 segment_sum_coo = segment_add_coo = partial(segment_coo, reduce="sum")
 segment_mean_coo = partial(segment_coo, reduce="mean")
-segment_min_coo = partial(_coo_pair, reduce="min")
-segment_max_coo = partial(_coo_pair, reduce="max")
+segment_min_coo = partial(_coo, reduce="min")
+segment_max_coo = partial(_coo, reduce="max")
+segment_sum_csr = segment_add_csr = partial(segment_csr, reduce="sum")
+segment_mean_csr = partial(segment_csr, reduce="mean")
+segment_min_csr = partial(_csr, reduce="min")
+segment_max_csr = partial(_csr, reduce="max")
 
 
 def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
@@ -203,35 +205,7 @@ def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
     dim = index.dim() - 1
     like = src.new_empty(()).expand(*src.shape[:dim], index.shape[dim], *src.shape[dim + 1 :])
     rows = _rows(like, index, None, None, src.shape[dim], "fast")
-    return _put(rows.restore(rows.gather(rows.lead(src))), out)
-
-
-# ---- by pointers ---------------------------------------------------------------------------------
-
-
-def _segment(
-    src: Tensor, indptr: Tensor, out: Tensor | None, reduce: str, want_places: bool = True
-) -> Any:
-    _kind(indptr, None, reduce, want_places)
-    found, places = _reduce(src, _segments(src, indptr), None, reduce, want_places)
-    return _put(found, out), places
-
-
-def segment_csr(
-    src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum"
-) -> Tensor:
-    """Reduce the elements from one pointer to the next."""
-    return _segment(src, indptr, out, reduce, False)[0]  # type: ignore[no-any-return]
-
-
-def _csr_pair(src: Tensor, indptr: Tensor, out: Tensor | None = None, *, reduce: str) -> _Pair:
-    return _segment(src, indptr, out, reduce)  # type: ignore[no-any-return]
-
-
-segment_sum_csr = segment_add_csr = partial(segment_csr, reduce="sum")
-segment_mean_csr = partial(segment_csr, reduce="mean")
-segment_min_csr = partial(_csr_pair, reduce="min")
-segment_max_csr = partial(_csr_pair, reduce="max")
+    return _put(rows.back(rows.reduce(rows.front(src), "gather")).to(src.dtype), out)
 
 
 def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor:
@@ -246,8 +220,8 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
             f"warploom: src: has {src.shape[dim]} rows, and indptr {indptr.shape[dim] - 1} segments"
         )
     extent = out.shape[dim] if out is not None else int(indptr[..., -1:].max())
-    rows = _segments(src, indptr, extent)
-    return _put(rows.restore(rows.gather(rows.lead(src))), out)
+    rows, padded = _segments(src, indptr, extent), pad(src, [0, 0] * (src.dim() - 1 - dim) + [1, 1])
+    return _put(rows.back(rows.reduce(rows.front(padded), "gather")).to(src.dtype), out)
 
 
 # ---- composite functions -------------------------------------------------------------------------
@@ -268,7 +242,7 @@ def scatter_softmax(
 ) -> Tensor:
     """The softmax over the elements of each row, of src's shape."""
     rows, x = _lines("scatter_softmax", src, index, dim, None, dim_size)
-    return rows.restore(rows.softmax(x)).to(src.dtype)
+    return rows.back(rows.softmax(x)).to(src.dtype)
 
 
 def scatter_log_softmax(
@@ -280,7 +254,9 @@ def scatter_log_softmax(
     """
     rows, x = _lines("scatter_log_softmax", src, index, dim, None, dim_size)
     x, _ = rows.recentre(x)
-    return rows.restore(x - rows.gather((rows.sum(x.exp()) + eps).log())).to(src.dtype)
+    return rows.back(x - rows.reduce((rows.reduce(x.exp(), "sum") + eps).log(), "gather")).to(
+        src.dtype
+    )
 
 
 def scatter_logsumexp(
@@ -293,7 +269,7 @@ def scatter_logsumexp(
     """
     rows, x = _lines("scatter_logsumexp", src, index, dim, out, dim_size)
     x, top = rows.recentre(x)
-    sums = rows.sum(x.exp())
+    sums = rows.reduce(x.exp(), "sum")
     is_empty = sums == 0
     found = (sums.masked_fill(is_empty, 1) + eps).log() + top
     if out is None:
@@ -311,9 +287,12 @@ def scatter_std(
     unbiased: whether the sum of squares is divided by one less than the number of elements.
     """
     rows, x = _lines("scatter_std", src, index, dim, out, dim_size)
-    x = x - rows.gather(rows.mean(x))
+    x = x - rows.reduce(rows.reduce(x, "mean"), "gather")
     counts = rows.counts()
-    variance = rows.sum(x * x) / ((counts - 1).clamp(1) if unbiased else counts)
+    variance = rows.reduce(x * x, "sum") / ((counts - 1).clamp(1) if unbiased else counts)
     is_flat = variance == 0
     found = variance.masked_fill(is_flat, 1).sqrt().masked_fill(is_flat, 0)
     return _put(rows.back(found).to(src.dtype), out)
+
+
+__all__ = [name for name in dir() if name.partition("_")[0] in ("gather", "scatter", "segment")]
