@@ -144,24 +144,18 @@ def by_index(
     index: lies along dim, or begins with the first dimension of src and is expanded to its shape.
     kind: of LEAST. is_sorted: the index ascends, so that it takes no time to sort it.
     """
-    shape, least, kept = src.shape, _least(src, kind), None
-    index = _narrow(index, dim)
-    is_line = index.dim() == 1
+    shape, least, index = src.shape, _least(src, kind), _narrow(index, dim)
     to = dim if index.dim() in (1, dim + 1) else len(shape) - 1
-    lines = shape[dim] if is_line else math.prod(shape[: index.dim()])
+    lines = math.prod(shape[: index.dim()]) if index.dim() > 1 else shape[dim]
     if least is not None and rows and src.numel() >= least.columns * lines:
-        kept = find(index, ("rows", dim, rows, *shape))
-        if kept.uses == 1 and not is_sorted and src.numel() < least.new:
-            kept = None
-    if kept is None:
-        return Rows(shape, dim, to, rows, index)
-    if is_line and math.prod(shape[dim + 1 :]) < _WIDE:
-        to = 0
-    found = Walks(shape, dim, to, rows, index)
-    if not kept.made:
-        kept.made[True] = found.gathering()
-    found.kept = kept
-    return found
+        is_narrow = index.dim() == 1 and math.prod(shape[dim + 1 :]) < _WIDE
+        walks = Walks(shape, dim, 0 if is_narrow else to, rows, index)
+        kept = walks.kept = find(index, (rows, *walks.layout))
+        if kept.uses > 1 or is_sorted or src.numel() >= least.new:
+            if not kept.made:
+                kept.made[True] = walks.gathering()
+            return walks
+    return Rows(shape, dim, to, rows, index)
 
 
 def _narrow(index: Tensor, dim: int) -> Tensor:
@@ -185,11 +179,11 @@ def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
     dim = indptr.dim() - 1
     shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], indptr.shape[dim] + 1
     if math.prod(shape) and _least(src, "slow") is not None:  # operators need an index first
-        found = Walks(shape, dim, dim, rows, indptr)
-        found.kept = find(indptr, ("pointers", *shape[: dim + 1]))
-        if not found.kept.made:
-            found.kept.made[False] = found.summing()
-        return found
+        walks = Walks(shape, dim, dim, rows, indptr)
+        kept = walks.kept = find(indptr, ("pointers", *walks.layout))
+        if not kept.made:
+            kept.made[False] = walks.summing()
+        return walks
     places = torch.arange(extent, device=indptr.device, dtype=indptr.dtype)
     bounds, places = (one.expand(*shape[:dim], -1).contiguous() for one in (indptr, places))
     return Rows(shape, dim, dim, rows, torch.searchsorted(bounds, places, right=True))
@@ -275,6 +269,7 @@ class Rows:
         self._shape, self._columns = others[:to], others[to:]
         self.parts, self.count, self.rows = math.prod(self._shape), shape[dim], rows
         self._dims, self._given = (dim, to), index
+        self.layout = (dim, to, self.count, *self._shape)
 
     def _lines(self, x: Tensor, *parts: int) -> Tensor:
         dim, to = self._dims

@@ -454,6 +454,15 @@ def test_an_index_is_sorted_once(walks, monkeypatch):
     assert found[4].tolist() == [1, 1] and walks[-1] is not walks[-2]
 
 
+def test_widths_share_a_matrix(walks, monkeypatch):
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0)))
+    index = index_of((EXTENT,), 0)
+    for shape in ((EXTENT, 2), (EXTENT, 3), (EXTENT,)):
+        scatter.scatter_sum(torch.ones(shape), index, 0, dim_size=ROWS)
+    scatter.scatter_sum(torch.ones(2, EXTENT), index, 1, dim_size=ROWS)
+    assert len(walks) == 4 and len({id(graph) for graph in walks[:3]}) == 1
+
+
 def test_nothing_keeps_an_index(road):
     index = index_of((EXTENT,), 0)
     scatter.scatter_max(torch.ones(EXTENT, 2), index, 0)
