@@ -258,7 +258,7 @@ _linear, _extreme, _softmax = map(quick_apply, (_Linear, _Extreme, _Softmax))
 
 class Rows:
     """Reduces lines (parts, lines, columns) to rows (parts, rows, columns) by PyTorch's operators,
-    and gives each line its row.
+    and gives each line its row. Without parts there is one dimension less, as these are quicker.
 
     The dimension `dim` of `shape` is reduced. It moves to `to`: those before it are parts, which
     have rows of their own, and those behind it columns. index: of each line its row.
@@ -270,15 +270,16 @@ class Rows:
         self.parts, self.count, self.rows = math.prod(self._shape), shape[dim], rows
         self._dims, self._given = (dim, to), index
         self.layout = (dim, to, self.count, *self._shape)
+        self._axis = 1 if to else 0
 
-    def _lines(self, x: Tensor, *parts: int) -> Tensor:
+    def _moved(self, x: Tensor) -> Tensor:
         dim, to = self._dims
-        x = x if dim == to else x.movedim(dim, to)
-        return x.reshape(*parts, x.shape[to] if parts else -1, math.prod(self._columns))
+        return x if dim == to else x.movedim(dim, to)
 
     def front(self, x: Tensor) -> Tensor:
         """The lines of src, or the rows of a result, in a type in which they may be added up."""
-        x = self._lines(x, self.parts)
+        x, parts = self._moved(x), [self.parts] if self._axis else []
+        x = x.reshape(*parts, x.shape[self._dims[1]], math.prod(self._columns))
         return x.float() if x.dtype in _HALVES else x
 
     def back(self, x: Tensor) -> Tensor:
@@ -300,15 +301,16 @@ class Rows:
     def _of(self, x: Tensor) -> Tensor:
         """The row of each element of lines; PyTorch's gather is wrong with an int32 that is
         expanded."""
-        return self._in_parts().long().unsqueeze(2).expand(x.shape[0], self.count, x.shape[2])
+        index = self._in_parts() if self._axis else self._in_parts().squeeze(0)
+        return index.long().unsqueeze(-1).expand(*x.shape[: self._axis], -1, x.shape[-1])
 
     def _new(self, x: Tensor, number: int) -> Tensor:
-        return x.new_full((x.shape[0], self.rows, x.shape[2]), number)
+        return x.new_full((*x.shape[: self._axis], self.rows, x.shape[-1]), number)
 
     def counts(self) -> Tensor:
         """The lines of each row, at least 1; one column."""
-        ones = torch.ones_like(self._in_parts(), dtype=torch.int64).unsqueeze(2)
-        return self._new(ones, 0).scatter_add_(1, self._of(ones), ones).clamp_(1)
+        ones = self._given.new_ones((*[self.parts] * self._axis, self.count, 1), dtype=torch.int64)
+        return self._new(ones, 0).scatter_add_(self._axis, self._of(ones), ones).clamp_(1)
 
     def divide(self, y: Tensor) -> Tensor:
         """Sums divided by the lines of each row; of integers rounded down."""
@@ -319,10 +321,10 @@ class Rows:
     def reduce(self, x: Tensor, name: str) -> Tensor:
         """The "sum", "mean" or "prod" of each row, or with "gather" of each line its row."""
         if name == "gather":
-            return x.gather(1, self._of(x))
+            return x.gather(self._axis, self._of(x))
         if name == "prod":
-            return self._new(x, 1).scatter_reduce(1, self._of(x), x, "prod")
-        y = self._new(x, 0).scatter_add_(1, self._of(x), x)
+            return self._new(x, 1).scatter_reduce(self._axis, self._of(x), x, "prod")
+        y = self._new(x, 0).scatter_add_(self._axis, self._of(x), x)
         return self.divide(y) if name == "mean" else y
 
     def extreme(self, x: Tensor, name: str, want_places: bool) -> tuple[Tensor, Tensor | None]:
@@ -331,14 +333,16 @@ class Rows:
         it."""
         constant, index = x.detach(), self._of(x)
         best = self._new(constant, 0)
-        best = best.scatter_reduce(1, index, constant, "a" + name, include_self=False)
+        best = best.scatter_reduce(self._axis, index, constant, "a" + name, include_self=False)
         if not (want_places or _is_differentiated(x)):
             return best, None
-        is_best = (constant == best.gather(1, index)) | (constant != constant)
-        places = torch.arange(self.count, device=x.device).view(1, -1, 1)
+        is_best = (constant == best.gather(self._axis, index)) | (constant != constant)
+        places = torch.arange(self.count, device=x.device).unsqueeze(1)
         places = torch.where(is_best, places, self.count)
-        first = self._new(places, self.count).scatter_reduce(1, index, places, "amin")
-        return (pad(x, (0, 0, 0, 1)).gather(1, first) if _is_differentiated(x) else best), first
+        first = self._new(places, self.count).scatter_reduce(self._axis, index, places, "amin")
+        return (
+            pad(x, (0, 0, 0, 1)).gather(self._axis, first) if _is_differentiated(x) else best
+        ), first
 
     def recentre(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Lines less the maximum of their row, where that is finite, and these maxima."""
@@ -389,7 +393,7 @@ class Walks(Rows):
         return torch.arange(self.parts, device=self._given.device).unsqueeze(1) * extent
 
     def front(self, x: Tensor) -> Tensor:
-        return self._lines(x)
+        return self._moved(x).reshape(-1, math.prod(self._columns))
 
     def counts(self) -> Tensor:
         return self.kept.graph().degrees().clamp(1).unsqueeze(1)
