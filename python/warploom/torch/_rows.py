@@ -1,7 +1,7 @@
 """Rows to which an index reduces the lines of a tensor, and the choice of what computes them.
 
 A line is the part of a tensor that one element of an index belongs to. Either PyTorch's operators
-compute (Operators), or the library multiplies by the matrix of the index, which is sorted once and
+compute (Rows), or the library multiplies by the matrix of the index, which is sorted once and
 kept for as long as the index lives (Walks). `LEAST` has the sizes that decide.
 """
 
@@ -162,6 +162,7 @@ def _narrow(index: Tensor, dim: int) -> Tensor:
     """The index without dimensions that it is expanded over: a line, where that is enough."""
     if index.dim() == 1:
         return index
+    index = index.view(*index.shape, *[1] * (dim + 1 - index.dim()))
     for d, extent in enumerate(index.shape):
         if d != dim and extent > 1 and index.stride(d) == 0:
             index = index.narrow(d, 0, 1)
@@ -340,9 +341,9 @@ class Rows:
         places = torch.arange(self.count, device=x.device).unsqueeze(1)
         places = torch.where(is_best, places, self.count)
         first = self._new(places, self.count).scatter_reduce(self._axis, index, places, "amin")
-        return (
-            pad(x, (0, 0, 0, 1)).gather(self._axis, first) if _is_differentiated(x) else best
-        ), first
+        if _is_differentiated(x):
+            best = pad(x, (0, 0, 0, 1)).gather(self._axis, first)
+        return best, first
 
     def recentre(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Lines less the maximum of their row, where that is finite, and these maxima."""
@@ -375,22 +376,20 @@ class Walks(Rows):
         elif not 0 <= int(least) <= int(most) < self.rows:
             raise IndexError("warploom: index: is outside of the rows; use a larger dim_size")
         dtype = index_type(lines, total, lines)
-        row = (index + self._first(self.rows)).to(dtype).reshape(-1)
+        first = torch.arange(0, total, self.rows, device=index.device).unsqueeze(1)
+        row = (index + first).to(dtype).reshape(-1)
         ends = torch.arange(lines + 1, device=index.device, dtype=dtype)
         return Graph(ends, row, cols=total, once=True)
 
     def summing(self) -> Graph:
         """The matrix that sums the lines of each row, of pointers."""
         lines, ends = self.parts * self.count, pad(self._given.clamp(0, self.count), (1, 0))
-        ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + self._first(self.count)
+        first = torch.arange(0, lines, self.count, device=ends.device).unsqueeze(1)
+        ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + first
         dtype = index_type(lines + 1, lines, lines)
         ends = pad(ends.to(dtype).view(-1), (0, 1), value=lines)
         columns = torch.arange(lines, device=ends.device, dtype=dtype)
         return Graph(ends, columns, cols=lines, once=True)
-
-    def _first(self, extent: int) -> Tensor:
-        """The first line or row of each part, (parts, 1)."""
-        return torch.arange(self.parts, device=self._given.device).unsqueeze(1) * extent
 
     def front(self, x: Tensor) -> Tensor:
         return self._moved(x).reshape(-1, math.prod(self._columns))

@@ -42,7 +42,9 @@ _KINDS = {  # of LEAST (_rows)
 # ---- arguments -----------------------------------------------------------------------------------
 
 
-def _check(src: Tensor, name: str, index: Tensor) -> None:
+def _check(src: Tensor, name: str, index: Tensor, dim: int = 0, end: int = 0) -> int:
+    """Raise unless index fits src: its extents up to `end` are those of src, or 1, and one
+    dimension lies along dim. Returns dim as a positive number."""
     need_tensor("src", src)
     need_tensor(name, index)
     if index.dtype not in INDEX_TYPES:
@@ -53,16 +55,16 @@ def _check(src: Tensor, name: str, index: Tensor) -> None:
         raise ValueError(
             f"warploom: {name}: has {index.dim()} dimensions; use 1 to {src.dim()}, as src has"
         )
-
-
-def _check_shape(src: Tensor, name: str, index: Tensor, first: int, end: int) -> None:
-    """Raise unless the extents of the index up to `end` are those of src from `first` on, or 1."""
-    for one, other in zip(index.shape[:end], src.shape[first:]):
+    at = dim + src.dim() if dim < 0 else dim
+    if not 0 <= at < src.dim():
+        raise IndexError(f"warploom: dim: {dim} is none of the {src.dim()} dimensions of src")
+    for one, other in zip(index.shape[:end], src.shape[at if index.dim() == 1 else 0 :]):
         if one not in (1, other):
             raise ValueError(
                 f"warploom: {name}: the shape {tuple(index.shape)} does not fit src with the shape "
                 f"{tuple(src.shape)}"
             )
+    return at
 
 
 def _rows(
@@ -70,22 +72,12 @@ def _rows(
     kind: str,
 ) -> Rows:  # fmt: skip
     """The rows of src. dim: None = the last one of the index, which ascends along it."""
-    _check(src, "index", index)
-    at = index.dim() - 1 if dim is None else dim + src.dim() if dim < 0 else dim
-    if not 0 <= at < src.dim():
-        raise IndexError(f"warploom: dim: {dim} is none of the {src.dim()} dimensions of src")
-    _check_shape(src, "index", index, at if index.dim() == 1 else 0, index.dim())
+    ndim = index.dim() if isinstance(index, Tensor) else 0
+    at = _check(src, "index", index, ndim - 1 if dim is None else dim, ndim)
     if out is not None:
         dim_size = out.size(at)
     rows = row_count(index) if dim_size is None else dim_size
     return by_index(src, index, at, rows, kind, is_sorted=dim is None)
-
-
-def _segments(src: Tensor, indptr: Tensor, extent: int | None = None) -> Rows:
-    """The rows of src, or of a tensor with this extent in the place of rows."""
-    _check(src, "indptr", indptr)
-    _check_shape(src, "indptr", indptr, 0, -1)
-    return by_pointers(src, indptr, src.shape[indptr.dim() - 1] if extent is None else extent)
 
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -135,12 +127,14 @@ def _csr(
     want_places: bool = True,
 ) -> Any:  # fmt: skip
     _kind(src, reduce, want_places)
+    _check(src, "indptr", indptr, end=-1)
     dim = indptr.dim() - 1
 
     def within(one: Any) -> Any:
         return None if one is None else one.narrow(dim, 1, one.shape[dim] - 2).contiguous()
 
-    found, places = _reduce(src, _segments(src, indptr), None, reduce, want_places)
+    rows = by_pointers(src, indptr, src.shape[dim])
+    found, places = _reduce(src, rows, None, reduce, want_places)
     return _put(within(found), out), within(places)
 
 
@@ -213,14 +207,15 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
 
     Without `out` the last pointer says how many elements there are, for which a GPU is waited for.
     """
-    _check(src, "indptr", indptr)
+    _check(src, "indptr", indptr, end=-1)
     dim = indptr.dim() - 1
     if src.shape[dim] != max(indptr.shape[dim] - 1, 0):
         raise ValueError(
             f"warploom: src: has {src.shape[dim]} rows, and indptr {indptr.shape[dim] - 1} segments"
         )
     extent = out.shape[dim] if out is not None else int(indptr[..., -1:].max())
-    rows, padded = _segments(src, indptr, extent), pad(src, [0, 0] * (src.dim() - 1 - dim) + [1, 1])
+    rows = by_pointers(src, indptr, extent)
+    padded = pad(src, [0, 0] * (src.dim() - 1 - dim) + [1, 1])
     return _put(rows.back(rows.reduce(rows.front(padded), "gather")).to(src.dtype), out)
 
 

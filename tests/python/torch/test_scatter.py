@@ -224,6 +224,14 @@ def test_types(dtype, road, device):
           torch.full((1, 2), 60.0), dtype)  # fmt: skip
 
 
+def test_an_index_without_the_dimension(road, device):
+    """Each part of src is one row then."""
+    src, index = numbers(2, 3, 4, device=device), torch.arange(6, device=device).view(2, 3)
+    found = scatter.scatter_sum(src, index, 2)
+    each = torch.nn.functional.one_hot(index, 6) * src.sum(2, keepdim=True)
+    close(found, each)
+
+
 def test_int32_index(road, device):
     src, index = numbers(EXTENT, 3, device=device), index_of((EXTENT,), 0, device).int()
     close(scatter.scatter_mean(src, index, 0), reference("mean", src, index, 0)[0])
