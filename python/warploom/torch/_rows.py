@@ -291,10 +291,10 @@ class Rows:
         return x if dim == to else x.movedim(to, dim).contiguous()
 
     def _in_parts(self) -> Tensor:
-        """The row of each line in its part, (parts or 1, lines)."""
+        """The row of each line in its part, (lines,) or (parts, lines)."""
         index, (dim, to) = self._given, self._dims
         if index.dim() == 1:
-            return index.expand(self.count).unsqueeze(0)
+            return index if index.shape[0] == self.count else index.expand(self.count)
         shape = [*self._shape]
         shape.insert(dim, self.count)
         return index.expand(shape).movedim(dim, to).reshape(self.parts, self.count)
@@ -302,8 +302,8 @@ class Rows:
     def _of(self, x: Tensor) -> Tensor:
         """The row of each element of lines; PyTorch's gather is wrong with an int32 that is
         expanded."""
-        index = self._in_parts() if self._axis else self._in_parts().squeeze(0)
-        return index.long().unsqueeze(-1).expand(*x.shape[: self._axis], -1, x.shape[-1])
+        index = self._in_parts().long().unsqueeze(-1)
+        return index.expand(*x.shape[: self._axis], -1, x.shape[-1])
 
     def _new(self, x: Tensor, number: int) -> Tensor:
         return x.new_full((*x.shape[: self._axis], self.rows, x.shape[-1]), number)
