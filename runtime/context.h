@@ -28,6 +28,8 @@ wlm_status wlmi_matrix_fingerprint(const wlm_matrix *matrix);
 const wlm_csr *wlmi_matrix_csr(const wlm_matrix *matrix);
 /* WLM_ERR_INVALID_ARGUMENT where the matrix was created in another context; `call` is the function that was called. */
 wlm_status wlmi_matrix_of(const wlm_matrix *matrix, const wlm_context *context, const char *call);
+/* Refuses a matrix besides of which only the size is known. */
+wlm_status wlmi_matrix_with_arrays(const wlm_matrix *matrix, const wlm_context *context, const char *call);
 
 /* op(A) as kernels see it: A, or its transpose. */
 typedef struct wlmi_matrix_view {

@@ -10,7 +10,7 @@
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
 
-wlm_status wlmi_matrix_check(const wlm_csr *csr) {
+static wlm_status check_size(const wlm_csr *csr) {
   WLM_CHECK(wlmi_check_types(csr));
   if (csr->rows < 0 || csr->cols < 0 || csr->nnz < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be negative",
@@ -27,10 +27,20 @@ wlm_status wlmi_matrix_check(const wlm_csr *csr) {
                      (long long)csr->nnz);
   if (csr->colind_type == WLM_I32 && csr->cols > (int64_t)INT32_MAX + 1)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld columns do not fit a colind of i32", (long long)csr->cols);
-  const wlmi_pointer arrays[] = {{"rowptr", csr->rowptr, wlmi_index_size(csr->rowptr_type), 1},
-                                 {"colind", csr->colind, wlmi_index_size(csr->colind_type), csr->nnz != 0},
-                                 {"values", csr->values, wlmi_type_size(csr->value_type), 0}};
-  return wlmi_check_pointers("wlm_csr", arrays, 3);
+  return WLM_OK;
+}
+
+wlm_status wlmi_matrix_check(const wlm_csr *csr) {
+  WLM_CHECK(check_size(csr));
+  const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
+  const int has_transpose = csr->t_rowptr || csr->t_colind || csr->t_order, of_edges = has_transpose && csr->nnz;
+  const wlmi_pointer arrays[] = {{"rowptr", csr->rowptr, offset, 1},
+                                 {"colind", csr->colind, index, csr->nnz != 0},
+                                 {"values", csr->values, wlmi_type_size(csr->value_type), 0},
+                                 {"t_rowptr", csr->t_rowptr, offset, has_transpose},
+                                 {"t_colind", csr->t_colind, index, of_edges},
+                                 {"t_order", csr->t_order, offset, of_edges}};
+  return wlmi_check_pointers("wlm_csr", arrays, 6);
 }
 
 /* Why the fields of given stats contradict each other, as a message; NULL = they do not. A mean may be rounded to
@@ -91,7 +101,8 @@ wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm
   matrix->stream = options.stream;
   matrix->grade = options.grade;
   WLM_TRY(wlmi_struct_read(&wlmi_struct_csr, csr, &matrix->csr));
-  WLM_TRY(wlmi_matrix_check(&matrix->csr));
+  const int is_size = options.grade == WLM_STATS_ESTIMATED && !matrix->csr.rowptr && !matrix->csr.colind;
+  WLM_TRY(is_size ? check_size(&matrix->csr) : wlmi_matrix_check(&matrix->csr));
   WLM_TRY(make_stats(context, matrix, &options));
   pthread_mutex_init(&matrix->lock, NULL);
   WLM_TRY(wlmi_fork_watch_begin(&matrix->forks, matrix_in_child, matrix));
@@ -117,6 +128,12 @@ wlm_status wlmi_matrix_of(const wlm_matrix *matrix, const wlm_context *context, 
   if (matrix->context == context) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                    "%s: the matrix was created in another context; create one in this context", call);
+}
+
+wlm_status wlmi_matrix_with_arrays(const wlm_matrix *matrix, const wlm_context *context, const char *call) {
+  WLM_CHECK(wlmi_matrix_of(matrix, context, call));
+  if (matrix->csr.rowptr) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: the matrix is only a size; create it with rowptr and colind", call);
 }
 
 /* The matrix is const for callers, because adding the fingerprint changes nothing that they can see. */

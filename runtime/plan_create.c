@@ -4,7 +4,11 @@
 #include "core/problem/cell.h"
 #include "core/problem/structs.h"
 #include "runtime/decide.h"
+#include "runtime/transpose.h"
 #include "select/features.h"
+
+/* Whether only the size of the matrix is known. */
+static int is_size(const wlm_matrix *matrix) { return !matrix->csr.rowptr; }
 
 /* If a matrix of this size was tuned, adds the fingerprint, which shows whether it is this one. */
 static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -21,14 +25,19 @@ static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, co
 static wlm_status see(const wlm_matrix *matrix, const wlm_problem *problem, int walks_a, wlmi_matrix_view *view) {
   wlm_problem seen = *problem;
   seen.transpose = problem->transpose && !walks_a;
+  if (is_size(matrix)) {
+    *view = (wlmi_matrix_view){.csr = seen.transpose ? wlmi_transpose_given(&matrix->csr) : matrix->csr,
+                               .stats = &matrix->stats};
+    return WLM_OK;
+  }
   return wlmi_matrix_see(matrix, &seen, view);
 }
 
 /* 1 for a transposed product whose matrix is used once, was not tuned and has no A^T yet. */
 static int is_scattered(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem) {
   const wlm_csr *a = &matrix->csr;
-  return problem->transpose && problem->policy.expected_calls == 1 && wlmi_scatter_pays(problem, a) &&
-         !wlmi_matrix_has_transpose(matrix) &&
+  return problem->transpose && problem->policy.expected_calls == 1 && !is_size(matrix) && !a->t_rowptr &&
+         wlmi_scatter_pays(problem, a) && !wlmi_matrix_has_transpose(matrix) &&
          !wlmi_decisions_know_size(&context->decisions, a->cols, a->nnz, problem->n);
 }
 
@@ -46,9 +55,16 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
-  WLM_CHECK(see(matrix, problem, variant != NULL, view));
-  WLM_CHECK(look_closer(context, matrix, problem, view->stats));
   wlm_stats stats;
+  WLM_CHECK(see(matrix, problem, variant != NULL, view));
+  if (is_size(matrix)) {
+    wlmi_stats_estimate(view->csr.rows, view->csr.cols, view->csr.nnz, &stats);
+    wlm_problem once = *problem;
+    if (once.policy.expected_calls > 1) once.policy.expected_calls = 1;
+    const wlmi_decide_request request = {&once, &view->csr, &stats, WLM_USE_ONE_CALL, variant};
+    return wlmi_decide(context, &request, decided);
+  }
+  WLM_CHECK(look_closer(context, matrix, problem, view->stats));
   const wlm_stats_grade grade = wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
       problem, &view->csr, &stats, grade == WLM_STATS_ESTIMATED && !view->order ? WLM_USE_ESTIMATED : WLM_USE_MEASURED,
@@ -86,7 +102,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   plan->reason.estimated = grade == WLM_STATS_ESTIMATED && !view.order;
   plan->reason.transpose_seconds = view.made_seconds;
   plan->reason.transpose_bytes = view.made_bytes;
-  if (view.order) plan->no_rebind = "runs on an A^T that was built for one matrix";
+  if (view.order) plan->no_rebind = "runs on the A^T of one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, matrix->csr.rowptr, view.order, 0, &plan->bound));
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
   wlmi_context_record(context, plan, problem->n);
@@ -131,9 +147,10 @@ static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, cons
                             wlm_stats *stats, wlmi_use *use) {
   const wlm_csr *a = &matrix->csr;
   wlmi_matrix_view view;
+  const int turned = problem->transpose;
   *use = WLM_USE_ESTIMATED;
-  if (problem->transpose && !wlmi_matrix_has_transpose(matrix)) {
-    wlmi_stats_estimate(a->cols, a->rows, a->nnz, stats);
+  if (is_size(matrix) || (turned && !wlmi_matrix_has_transpose(matrix))) {
+    wlmi_stats_estimate(turned ? a->cols : a->rows, turned ? a->rows : a->cols, a->nnz, stats);
     return WLM_OK;
   }
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
@@ -166,6 +183,13 @@ wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, 
   return wlmi_finish(status);
 }
 
+static wlm_status bind_arrays(const wlm_plan *plan, const wlm_csr *csr, wlmi_bound *bound) {
+  if (!plan->shape.is_transposed) return wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, bound);
+  const wlm_csr transposed = wlmi_transpose_given(csr);
+  if (csr->t_rowptr) return wlmi_bind(&plan->shape, &transposed, csr->rowptr, csr->t_order, 1, bound);
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.t_rowptr is NULL, and a transposed plan needs the arrays of A^T");
+}
+
 /* Binds a copy first, so that the plan stays as it was if the new matrix is refused. */
 wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   wlm_csr copy;
@@ -179,7 +203,7 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
                      plan->mode ? "tunes online, which compares calls on one matrix" : plan->no_rebind);
   WLM_CHECK(wlmi_matrix_check(csr));
   WLM_CHECK(wlmi_shape_accepts(&plan->shape, csr));
-  WLM_CHECK(wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, &bound));
+  WLM_CHECK(bind_arrays(plan, csr, &bound));
   if (plan->shape.want_argmax) WLM_CHECK(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
   return wlmi_finish(WLM_OK);

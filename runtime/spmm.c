@@ -98,6 +98,11 @@ done:
 
 static wlm_status run_transposed(one_call *c) {
   void *kernels[WLM_MAX_PASSES] = {0};
+  if (c->a->t_rowptr) {
+    c->op = wlmi_transpose_given(c->a);
+    c->order = c->a->t_order;
+    return run(c, WLM_USE_ONE_CALL);
+  }
   if (wlmi_scatter_pays(&c->problem, c->a)) {
     const wlm_status status = run(c, WLM_USE_SCATTER);
     if (status != WLM_ERR_NOT_FOUND) return status;

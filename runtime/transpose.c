@@ -100,15 +100,23 @@ done:
   return status;
 }
 
+wlm_csr wlmi_transpose_given(const wlm_csr *csr) {
+  wlm_csr transposed = *csr;
+  transposed.rows = csr->cols;
+  transposed.cols = csr->rows;
+  transposed.rowptr = csr->t_rowptr;
+  transposed.colind = csr->t_colind;
+  transposed.t_rowptr = transposed.t_colind = transposed.t_order = NULL;
+  return transposed;
+}
+
 static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
   const wlm_status status = make_there(t, csr, layout);
   return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
 }
 
-static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
+static wlm_status build(wlmi_transpose *t, const wlm_csr *csr, wlm_csr *built) {
   wlmi_device *device = t->context->device;
-  const double begin = wlmi_seconds();
-  wlmi_matrix_view *view = &t->view;
   wlmi_transpose_layout layout;
   wlm_status status;
   WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
@@ -117,14 +125,24 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   t->colind = (char *)t->memory + layout.colind;
   t->order = (char *)t->memory + layout.order;
   WLM_TRY(make_arrays(t, csr, &layout));
-  view->csr = *csr;
-  view->csr.rows = csr->cols;
-  view->csr.cols = csr->rows;
-  view->csr.rowptr = t->rowptr;
-  view->csr.colind = t->colind;
-  view->order = t->order;
-  view->made_bytes = (size_t)(csr->cols + 1 + csr->nnz) * wlmi_index_size(csr->rowptr_type) +
-                     (size_t)csr->nnz * wlmi_index_size(csr->colind_type);
+  built->t_rowptr = t->rowptr;
+  built->t_colind = t->colind;
+  built->t_order = t->order;
+done:
+  return status;
+}
+
+static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
+  const double begin = wlmi_seconds();
+  wlmi_matrix_view *view = &t->view;
+  wlm_csr whole = *csr;
+  wlm_status status = WLM_OK;
+  if (!csr->t_rowptr) WLM_TRY(build(t, csr, &whole));
+  view->csr = wlmi_transpose_given(&whole);
+  view->order = whole.t_order;
+  if (t->memory)
+    view->made_bytes = (size_t)(csr->cols + 1 + csr->nnz) * wlmi_index_size(csr->rowptr_type) +
+                       (size_t)csr->nnz * wlmi_index_size(csr->colind_type);
   WLM_TRY(wlmi_matrix_make_stats(t->context, &view->csr, t->stream, &t->stats));
   WLM_TRY(wlmi_matrix_add_fingerprint(t->context, &view->csr, t->stream, &t->stats));
   view->stats = &t->stats;

@@ -14,5 +14,9 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
  */
 wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLM_MAX_PASSES]);
 
-/* Builds A^T at the first call, which blocks; any thread. `view` is valid as long as the transpose. */
+/* A^T as its caller gave it. The values stay in A's order, see wlm_csr.t_order. */
+wlm_csr wlmi_transpose_given(const wlm_csr *csr);
+
+/* Builds A^T at the first call unless it is given, which blocks; any thread. `view` is valid as long as the transpose.
+ */
 wlm_status wlmi_transpose_get(wlmi_transpose *transpose, const wlm_csr *csr, wlmi_matrix_view *view);

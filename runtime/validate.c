@@ -53,6 +53,7 @@ wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *
   struct wlm_row_fault fault;
   if (row) *row = -1;
   WLM_CHECK(wlmi_need("wlm_matrix_validate", "matrix", matrix));
+  WLM_CHECK(wlmi_matrix_with_arrays(matrix, matrix->context, "wlm_matrix_validate"));
   WLM_CHECK(find_fault(matrix->context, &matrix->csr, stream, &fault));
   if (row) *row = fault.row;
   return wlmi_finish(wlmi_row_fault_status(&fault, &matrix->csr));

@@ -220,7 +220,7 @@ wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix
   wlm_status status;
   if (out) *out = NULL;
   WLM_TRY(wlmi_need("wlm_plan_create_online", "context matrix problem plan", context, matrix, problem, out));
-  WLM_TRY(wlmi_matrix_of(matrix, context, "wlm_plan_create_online"));
+  WLM_TRY(wlmi_matrix_with_arrays(matrix, context, "wlm_plan_create_online"));
   WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_online_options, options, &o));
   WLM_TRY(check_options(&o));

@@ -281,7 +281,7 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   wlmi_tune_summary summary = {0};
   wlm_status status;
   WLM_TRY(wlmi_need("wlm_tune", "context matrix problem", context, matrix, problem));
-  WLM_TRY(wlmi_matrix_of(matrix, context, "wlm_tune"));
+  WLM_TRY(wlmi_matrix_with_arrays(matrix, context, "wlm_tune"));
   WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_tune_options, options, &o));
   WLM_TRY(check_options(&o));

@@ -81,7 +81,7 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   wlm_status wlm_##name##_init(void *to, size_t size) { return initialise(&wlmi_struct_##name, to, size); }
 #define STRUCT(name, NAME) GROWN(name, NAME, sizeof(wlm_##name))
 GROWN(context_options, CONTEXT_OPTIONS, offsetof(wlm_context_options, device_allocator))
-STRUCT(csr, CSR)
+GROWN(csr, CSR, offsetof(wlm_csr, t_rowptr))
 STRUCT(coo, COO)
 GROWN(problem, PROBLEM, offsetof(wlm_problem, score))
 GROWN(execute_args, EXECUTE_ARGS, offsetof(wlm_execute_args, operands))

@@ -242,9 +242,13 @@ typedef struct wlm_csr {
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
   int has_values;      /* 1 = there are values, also where `values` is NULL: then each call gives them */
+  /* A^T, where you have it: its rowptr (cols + 1) and colind (nnz), of the types above, and the position in colind of A
+   * of each of its entries, of rowptr_type. Then transposed products use these arrays, and the library neither builds
+   * A^T nor scatters. All three or none are NULL. With the perm of A, wlm_csr_from_coo makes them of the same edges. */
+  const void *t_rowptr, *t_colind, *t_order;
 } wlm_csr;
 #define WLM_CSR_INIT \
-  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0 }
+  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL }
 
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
@@ -421,8 +425,11 @@ typedef struct wlm_matrix_options {
 /* Binds CSR arrays in device memory. options may be NULL. The arrays stay the caller's and must outlive the matrix;
  * values may change in place at any time. rowptr and colind must be complete when they are bound and never change: on a
  * GPU a product may read them before work that was enqueued earlier has ended. Waits for the stream where stats are
- * measured. Destroy the matrix before its context. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE,
- * WLM_ERR_OUT_OF_MEMORY. */
+ * measured. Destroy the matrix before its context.
+ *
+ * With WLM_STATS_ESTIMATED, rowptr and colind may both be NULL: then plans can be made for the size alone, as wlm_spmm
+ * chooses them, and each must be bound to arrays (wlm_plan_rebind) before it is executed. Errors:
+ * WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW, WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, const wlm_matrix_options *options,
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
@@ -467,9 +474,10 @@ WLM_API wlm_status wlm_plan_execute(const wlm_plan *plan, const wlm_execute_args
  *
  * Keeps the kernel, so it takes less than a microsecond. It allocates nothing and does not read the arrays, which may
  * be written by work that is enqueued on the stream before the product. Whether there are values stays as it was. The
- * workspace size may change: ask for it again. Not while the plan is executed. WLM_ERR_UNSUPPORTED, with the reason,
- * for a plan that has prepared memory, which one made with policy.expected_calls = 1 never has, that runs on a built
- * A^T, or that tunes online. Errors besides: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW; the plan then stays bound as
+ * workspace size may change: ask for it again. Not while the plan is executed. A plan with transpose = 1 that was made
+ * for a size alone needs the arrays of A^T in csr. WLM_ERR_UNSUPPORTED, with the reason, for a plan that has prepared
+ * memory, which one made with policy.expected_calls = 1 never has, that runs on the A^T of one matrix, or that tunes
+ * online. Errors besides: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW; the plan then stays bound as
  * it was. */
 WLM_API wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *csr);
 

@@ -313,6 +313,9 @@ static wlm_status execute_backward(const wlm_plan *plan, const wlm_plan *better,
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->mode) return plan->mode->execute(plan, args);
+  if (!plan->bound.args.rowptr)
+    return wlmi_fail(WLM_ERR_NOT_READY, "%s: the plan was made for a size; bind it to arrays with wlm_plan_rebind",
+                     execute_name);
   const wlm_plan *better = current(plan);
   if (plan->shape.want_argmax && args->x) return execute_backward(plan, better, args);
   if (better != plan) {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/csr/transpose.h"
 #include "support/asserts.h"
 #include "support/calls.h"
 #include "support/drawn.h"
@@ -183,12 +184,77 @@ static void the_workspace_size_follows(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------ */
-
 static void expect_refused(wlm_plan *plan, const wlm_csr *csr, wlm_status status, const char *reason) {
   assert_status(status, wlm_plan_rebind(plan, csr));
   assert_contains(wlm_error_detail(), reason);
 }
+
+/* A^T of a matrix, for wlm_csr. */
+typedef struct turned {
+  int32_t rowptr[DRAWN_COLS + 1], colind[DRAWN_NNZ], order[DRAWN_NNZ];
+} turned;
+
+static wlm_csr with_transpose(const drawn *d, turned *t) {
+  wlm_csr csr = d->csr;
+  assert_status(WLM_OK, wlmi_transpose_pattern(&csr, t->rowptr, t->colind, t->order));
+  csr.t_rowptr = t->rowptr;
+  csr.t_colind = t->colind;
+  csr.t_order = t->order;
+  return csr;
+}
+
+/* A plan for a size alone, and A^T from the caller: the product, one call, and a matrix. */
+static void plans_of_a_size(void **state) {
+  (void)state;
+  static drawn d;
+  static turned t;
+  static results moved, alone;
+  test_random random = {16};
+  for (int kind = 0; kind < 8; kind++) {
+    wlm_problem problem = problem_of(kind / 4);
+    wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+    wlm_matrix *matrix;
+    wlm_plan *plan;
+    problem.transpose = kind / 2 % 2;
+    problem.policy.expected_calls = 1000;
+    draw_matrix(&d, &random, kind % 2);
+    wlm_csr size = d.csr;
+    size.rowptr = size.colind = size.values = NULL;
+    size.has_values = kind % 2;
+    options.grade = WLM_STATS_ESTIMATED;
+    assert_status(WLM_OK, wlm_matrix_create(context, &size, &options, &matrix));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_validate(matrix, NULL, NULL));
+    assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+    wlm_matrix_destroy(matrix);
+    for (int i = 0; i < 10; i++) {
+      wlm_execute_args args = call_of(&d, &moved);
+      if (!i) assert_status(WLM_ERR_NOT_READY, wlm_plan_execute(plan, &args));
+      const wlm_csr csr = with_transpose(&d, &t);
+      if (problem.transpose) expect_refused(plan, &d.csr, WLM_ERR_INVALID_ARGUMENT, "t_rowptr is NULL");
+      assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
+      for (int gradient = 0; gradient <= problem.want_argmax; gradient++)
+        for (int way = 0; way < 3; way++) {
+          memset(&moved, 0, sizeof moved);
+          memset(&alone, 0, sizeof alone);
+          args = call_of(&d, &alone);
+          if (gradient) args.x = d.x;
+          assert_status(WLM_OK, drawn_plan_once(context, &d.csr, &problem, args));
+          args = call_of(&d, &moved);
+          if (gradient) args.x = d.x;
+          switch (way) {
+            case 0: assert_status(WLM_OK, wlm_plan_execute(plan, &args)); break;
+            case 1: assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args)); break;
+            default: assert_status(WLM_OK, drawn_plan_once(context, &csr, &problem, args)); break;
+          }
+          assert_memory_equal(&moved, &alone, sizeof moved);
+        }
+      draw_matrix(&d, &random, kind % 2);
+    }
+    wlm_plan_destroy(plan);
+  }
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------ */
 
 static void refused_rebinds_change_nothing(void **state) {
   (void)state;
@@ -282,7 +348,7 @@ static void plans_of_one_matrix(void **state) {
   draw_matrix(&d, &random, 1);
   problem.transpose = 1;
   plan = plan_of(context, &d.csr, &problem, &matrix);
-  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "A^T that was built for one matrix");
+  expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "the A^T of one matrix");
   expect_as_alone(plan, &problem, &d);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -314,7 +380,7 @@ int main(void) {
       cmocka_unit_test(rebinds_to_other_matrices),  cmocka_unit_test(the_matrix_may_be_destroyed),
       cmocka_unit_test(the_workspace_size_follows), cmocka_unit_test(refused_rebinds_change_nothing),
       cmocka_unit_test(values_for_a_plan_without),  cmocka_unit_test(positions_of_32_bits),
-      cmocka_unit_test(plans_of_one_matrix),
+      cmocka_unit_test(plans_of_one_matrix),        cmocka_unit_test(plans_of_a_size),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }
