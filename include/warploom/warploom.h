@@ -237,15 +237,11 @@ typedef struct wlm_csr {
   int64_t rows, cols, nnz;
   const void *rowptr; /* rows + 1, of rowptr_type, in device memory */
   const void *colind; /* nnz, of colind_type */
-  const void *values; /* nnz of value_type, nnz x heads row-major where a problem has heads; NULL = every edge is 1,
-                       * or has_values is set */
+  const void *values; /* nnz (x heads, row-major) of value_type; NULL = every edge is 1, or has_values is set */
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
   int has_values;      /* 1 = there are values, also where `values` is NULL: then each call gives them */
-  /* A^T, where you have it: its rowptr (cols + 1) and colind (nnz), of the types above, and the position in colind of A
-   * of each of its entries, of rowptr_type. Then transposed products use these arrays, and the library neither builds
-   * A^T nor scatters. All three or none are NULL. With the perm of A, wlm_csr_from_coo makes them of the same edges. */
-  const void *t_rowptr, *t_colind, *t_order;
+  const void *t_rowptr, *t_colind, *t_order; /* A^T, if you have it (CSR from a list of edges); NULL = none */
 } wlm_csr;
 #define WLM_CSR_INIT \
   { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL }
@@ -541,6 +537,11 @@ typedef struct wlm_coo {
  * range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified. In
  * every case rowptr begins with 0, never falls and ends with at most nnz, and columns are 0 to cols - 1, so that no
  * operation or gradient reads or writes outside of the arrays.
+ *
+ * A^T of a matrix is the conversion of its edges in CSR order with rows and columns exchanged. As wlm_csr.t_rowptr
+ * (cols
+ * + 1), t_colind and t_order (nnz, the perm of this conversion), of the types of rowptr, colind and rowptr, transposed
+ * products use it: they neither build A^T nor scatter. All three are given or none; values stay in the order of A.
  *
  * Never synchronises, except on a GPU without a compiler, where the host converts. The first call for a pair of types
  * compiles. Memory for sorting comes from the stream's workspace as in wlm_spmm; can be captured in a CUDA graph.
