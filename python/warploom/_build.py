@@ -17,7 +17,9 @@ HEADERS = """\
 #include <warploom/warploom_attention.h>
 #include <warploom/warploom_message.h>
 #include <warploom/warploom_tune.h>
+#include "jax_handler.h"
 """
+BINDING = Path(__file__).parents[1] / "binding"
 CALLBACKS = """
 extern "Python" void warploom_log(void *user, wlm_log_level level, const char *message);
 extern "Python" int warploom_progress(
@@ -230,7 +232,8 @@ def declarations(compiler: str, include: str) -> str:
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stddef.h", "stdint.h", "string.h"):
             (Path(empty) / name).touch()
-        command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include, "-x", "c", "-"]
+        command = [compiler, "-E", "-P", "-nostdinc", "-I", empty, "-I", include]
+        command += ["-I", str(BINDING), "-x", "c", "-"]
         done = subprocess.run(command, input=HEADERS, check=True, capture_output=True, text=True)
     return re.sub(r"__attribute__\(\(.*?\)\)\)?", "", done.stdout)
 
