@@ -30,6 +30,7 @@ _SUITES = {
     "attention": ("time layers of attention beside PyG's", "--no-compile --unfused"),
     "messages": ("time messages beside PyG's propagate", "--no-compile --layers --graphs -n"),
     "scatter": ("time reductions by an index beside PyTorch's operators", ""),
+    "jax": ("time training steps in JAX beside what JAX has", "--graphs"),
     "programs": ("time training steps of programs as users write them, beside PyG", ""),
     "batches": ("time training steps on mini-batches, from host memory on", "--no-compile"),
     "order": ("time steps in PyG's order of products and in the cheapest one", "--models --graphs"),
@@ -47,7 +48,10 @@ _SUITES = {
         "--models --graphs --split --ranks --calculate",
     ),
 }
-_MODULES = {"torch": "suite"}  # of bench.pytorch, where a suite has another name
+_MODULES = {
+    "torch": "suite",
+    "jax": "jax_steps",
+}  # of bench.pytorch, where a suite has another name
 
 
 def _other(module: str, text: str) -> dict[str, Any]:

@@ -76,6 +76,7 @@ static xla_error *run(const xla_frame *frame, entry *e, void *stream) {
   place(&frame->results, e->offsets + e->arguments, &call);
   call.args.stream = stream;
   call.args.operands = &call.message;
+  call.args.attention = &call.attention;
   pthread_mutex_lock(&e->turn);
   wlm_status status = wlm_plan_rebind(e->plan, &call.csr);
   if (status == WLM_OK) status = wlm_plan_execute(e->plan, &call.args);

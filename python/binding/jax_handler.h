@@ -5,6 +5,7 @@
  * compiles, so XLA may record it into a CUDA graph. */
 #pragma once
 
+#include <warploom/warploom_attention.h>
 #include <warploom/warploom_message.h>
 
 /* What a call fills in: the offsets of its arrays are those of pointers in here. */
@@ -12,6 +13,7 @@ typedef struct warploom_jax_call {
   wlm_csr csr;
   wlm_execute_args args;
   wlm_message_args message;
+  wlm_attention_operands attention;
 } warploom_jax_call;
 
 /* Adds the plan of a key on a device, the number of a GPU or -1 for the host. The plan stays for good; the rest is

@@ -8,7 +8,7 @@ takes workspaces from XLA.
 """
 
 from warploom.jax._graph import Graph
-from warploom.jax._message import edge_softmax, message
+from warploom.jax._message import edge_softmax, gat, message
 from warploom.jax._products import sddmm, spmm
 
-__all__ = ["Graph", "edge_softmax", "message", "sddmm", "spmm"]
+__all__ = ["Graph", "edge_softmax", "gat", "message", "sddmm", "spmm"]

@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES
-from warploom._library import check, context, ffi, lib, new
+from warploom._library import check, context, ffi, lib, logger, new
 from warploom._problem import Problem
 
 INDEX_SLOTS = tuple(
@@ -34,7 +34,7 @@ _PLATFORMS = {"cpu": "warploom_host", "cuda": "warploom_gpu"}  # and the target 
 class Request(NamedTuple):
     """What a call computes: a problem and the size of its matrix."""
 
-    operation: str  # "spmm", "sddmm" or "message"
+    operation: str  # "spmm", "sddmm", "attention" or "message"
     rows: int
     cols: int
     nnz: int
@@ -48,18 +48,19 @@ class Request(NamedTuple):
     message: str = "mul"
     argmax: bool = False
     text: str = ""  # of a message
-    scalars: tuple[tuple[str, float], ...] = ()  # of a message, by name
+    scalars: tuple[tuple[str, float], ...] = ()  # of a message, by name; of attention the slope
 
     def problem(self) -> tuple[Any, Any]:
         """The wlm_problem, and what keeps its texts alive."""
         made = Problem(
             self.n, self.dtype, reduce=self.reduce, message=self.message, heads=self.heads,
             transpose=self.transpose, argmax=self.argmax, argmax_type=INDEX_TYPES[self.indices],
-            operation="sddmm" if self.operation == "sddmm" else "spmm",
+            operation="spmm",
         )  # fmt: skip
         struct, text = made.struct, ffi.new("char[]", self.text.encode())
+        struct.operation = getattr(lib, "WLM_" + self.operation.upper())
         if self.operation == "message":
-            struct.operation, struct.reduce, struct.custom = lib.WLM_MESSAGE, lib.WLM_CUSTOM, text
+            struct.reduce, struct.custom = lib.WLM_CUSTOM, text
         return struct, (made, text)
 
     @property
@@ -102,6 +103,8 @@ def layout(request: Request) -> Layout:
     """The arrays of a request. Raises what the library says of a wrong message."""
     if request.operation == "message":
         return _message_layout(request)
+    if request.operation == "attention":
+        return _attention_layout(request)
     of_b, of_c = ((count, request.n) for count in request.lines)
     b = Array(("args", "b"), of_b, request.dtype)
     values = Array(("csr", "values"), edge_shape(request), request.values)
@@ -114,6 +117,26 @@ def layout(request: Request) -> Layout:
         results.append(Array(("args", "argmax"), of_c, request.indices))
     operands = ([values] if request.values else []) + ([b] if request.message != "copy_a" else [])
     return Layout(tuple(operands), tuple(results))
+
+
+def _attention_layout(request: Request) -> Layout:
+    """Of scores as GAT's; with transpose the gradient."""
+    rows, cols, heads = request.rows, request.cols, request.heads
+
+    def terms(name: str, count: int, width: int) -> Array:
+        return Array(("attention", name), (count, width), request.accumulator)
+
+    def lines(name: str, count: int) -> Array:
+        return Array(("args", name), (count, request.n), request.dtype)
+
+    pairs = terms("softmax", rows, 2 * heads)
+    given = terms("left", rows, heads), terms("right", cols, heads), lines("b", cols)
+    if not request.transpose:
+        return Layout(given, (lines("c", rows), pairs))
+    return Layout(
+        (*given, lines("x", rows), pairs, terms("delta", rows, heads)),
+        (terms("dscores", request.nnz, heads), terms("dright", cols, heads), lines("db", cols)),
+    )
 
 
 def _message_layout(request: Request) -> Layout:
@@ -212,6 +235,7 @@ def _plan_on(request: Request, ordinal: int, name: str) -> int:
         csr.has_values, csr.value_type = 1, DENSE_TYPES[request.values]
     call.args = new("wlm_execute_args")[0]
     call.message = new("wlm_message_args")[0]
+    call.attention = new("wlm_attention_operands")[0]
     problem, kept = request.problem()
     options = new("wlm_matrix_options")
     options.grade = lib.WLM_STATS_ESTIMATED
@@ -221,9 +245,12 @@ def _plan_on(request: Request, ordinal: int, name: str) -> int:
         check(lib.wlm_plan_create(owner.handle, matrix[0], problem, made))
     finally:
         lib.wlm_matrix_destroy(matrix[0])
-    if request.scalars:
+    if request.operation == "attention":
+        call.attention.slope = dict(request.scalars)["slope"]
+    elif request.scalars:
         _set_scalars(problem, dict(request.scalars), call.message)
     size = call.args.workspace_size = lib.wlm_plan_workspace_size(made[0])
+    logger.info("%s: %s", request, ffi.string(lib.wlm_plan_variant(made[0])).decode())
     arrays = layout(request)
     slots = [*_graph_slots(request), *(one.slot for one in arrays.operands)]
     results = [one.slot for one in arrays.results] + ([("args", "workspace")] if size else [])

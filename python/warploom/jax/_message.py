@@ -14,7 +14,15 @@ from jax.interpreters import batching
 
 from warploom._library import lib, new
 from warploom._library import text as text_of
-from warploom.jax._calls import INDEX_SLOTS, Layout, Request, bind, layout, primitive
+from warploom.jax._calls import (
+    INDEX_SLOTS,
+    Layout,
+    Request,
+    bind,
+    edge_shape,
+    layout,
+    primitive,
+)
 from warploom.jax._graph import Graph
 from warploom.jax._products import (
     batch_size,
@@ -24,10 +32,11 @@ from warploom.jax._products import (
     need_one_graph,
     refuse,
     request_of,
+    spmm_p,
     tiled,
 )
 
-message_p = primitive("message")
+message_p, attention_p = primitive("message"), primitive("attention")
 _PER_HEAD = (lib.WLM_WIDTH_HEADS, lib.WLM_WIDTH_BASE, lib.WLM_WIDTH_SCALE)
 _SHARED = lib.WLM_WIDTH_ONE
 _MOST_RESULTS = 6  # WLM_MAX_RESULTS
@@ -46,8 +55,9 @@ def message(graph: Graph, text: str, *, heads: int = 1, **operands: Any) -> Any:
     operands: arrays by name: (lines, n), (lines, heads, n / heads), (lines, heads) or (lines, 1);
         those of edges in the order of `graph.colind`. A number is a constant.
 
-    Returns an array, or a tuple for several results. A score is no result; weights of edges are
-    `edge_softmax`. Derivatives are of the first order and in reverse mode.
+    Returns an array with the lines of the operands, or a tuple of several. A score is no result:
+    for weights of edges there is `edge_softmax`. Derivatives are those of reverse mode, of the
+    first order.
     """
     need_graph("message", graph)
     if not isinstance(text, str):
@@ -56,9 +66,8 @@ def message(graph: Graph, text: str, *, heads: int = 1, **operands: Any) -> Any:
     given = {k: jnp.asarray(v) for k, v in operands.items() if k not in numbers}
     request = _request("message", graph, text, heads, given, numbers)
     arranged = _arranged(layout(request), given, request, graph)
-    shown = _shown(layout(request))
     made = _differentiable(request)(graph.arrays, arranged)
-    results = tuple(made[i] for i in shown)
+    results = _shown(request, given, made)
     return results[0] if len(results) == 1 else results
 
 
@@ -100,10 +109,16 @@ def _arranged(
     return tuple(arranged)
 
 
-def _shown(arrays: Layout) -> list[int]:
-    """The results that are no scores."""
+def _shown(request: Request, given: dict[str, Any], made: Sequence[Any]) -> tuple[Any, ...]:
+    """The results that are no scores, with lines as those of the operands."""
+    arrays = layout(request)
+    wide = [given[n].shape[1:] for n, w in zip(arrays.names, arrays.widths) if w == lib.WLM_WIDTH_N]
+    lines = {
+        lib.WLM_WIDTH_N: max(wide, key=len, default=(request.n,)),
+        lib.WLM_WIDTH_HEADS: edge_shape(request)[1:],
+    }
     widths = arrays.widths[len(arrays.names) :]
-    return [i for i, width in enumerate(widths) if width not in _PER_HEAD[1:]]
+    return tuple(one.reshape(one.shape[0], *lines[w]) for one, w in zip(made, widths) if w in lines)
 
 
 # ---- gradients -----------------------------------------------------------------------------------
@@ -213,7 +228,76 @@ def _batch(arrays: Any, dims: Any, *, request: Request) -> Any:
     return [one.reshape(one.shape[0], size, -1) for one in made], [1] * len(made)
 
 
+def _batch_attention(arrays: Any, dims: Any, *, request: Request) -> Any:
+    need_one_graph(dims)
+    count, size = len(INDEX_SLOTS), batch_size(arrays, dims)
+    wide = request._replace(n=size * request.n, heads=size * request.heads)
+    given = [
+        tiled(one, dim, size).reshape(like.shape)
+        for one, dim, like in zip(arrays[count:], dims[count:], layout(wide).operands)
+    ]
+    made = bind(attention_p, wide, *arrays[:count], *given)
+    return [one.reshape(one.shape[0], size, -1) for one in made], [1] * len(made)
+
+
 batching.primitive_batchers[message_p] = _batch
+batching.primitive_batchers[attention_p] = _batch_attention
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+
+def gat(graph: Graph, b: Any, left: Any, right: Any, *, slope: float = 0.2) -> jax.Array:
+    """Attention of GAT in one pass over the edges; differentiable.
+
+    C[i] is the sum of b[k] over the edges k -> i, weighted by the softmax of leaky_relu(left[i] +
+    right[k], slope) over the edges of row i.
+
+    b: (cols, heads, features), or (cols, n) for one head.
+    left: (rows, heads); right: (cols, heads).
+    """
+    need_graph("gat", graph)
+    b = dense("gat", "b", b, graph.cols)
+    heads = b.shape[1] if b.ndim == 3 else 1
+    request = request_of(graph, "attention", b.dtype, math.prod(b.shape[1:]), heads)
+    request = request._replace(scalars=(("slope", float(slope)),))
+    terms = []
+    for name, one, lines in (("left", left, graph.rows), ("right", right, graph.cols)):
+        term = dense("gat", name, one, lines, 2)
+        if term.size != lines * heads:
+            refuse("gat", f"{name}: has shape {term.shape}; expected ({lines}, {heads})")
+        terms.append(term.reshape(lines, heads).astype(request.accumulator))
+    c = _attend(request, graph.arrays, *terms, b.reshape(graph.cols, request.n))
+    return c.reshape(graph.rows, *b.shape[1:])
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _attend(request: Request, indices: Any, left: Any, right: Any, b: Any) -> Any:
+    return bind(attention_p, request, *indices, left, right, b)[0]
+
+
+def _attend_forward(request: Request, indices: Any, *operands: Any) -> Any:
+    c, pairs = bind(attention_p, request, *indices, *operands)
+    return c, (indices, operands, c, pairs)
+
+
+def _attend_backward(request: Request, kept: Any, ct: Any) -> Any:
+    indices, operands, c, pairs = kept
+    heads, wide = request.heads, request.accumulator
+    products = (ct.astype(wide) * c.astype(wide)).reshape(c.shape[0], heads, -1)
+    found = bind(
+        attention_p, request._replace(transpose=True), *indices, *operands, ct, pairs,
+        products.sum(-1),
+    )  # fmt: skip
+    dscores, dright, db = found
+    sums = request._replace(
+        operation="spmm", message="copy_a", dtype=wide, values=wide, n=heads, scalars=()
+    )
+    dscores = dscores.reshape(edge_shape(sums))
+    return None, bind(spmm_p, sums, *indices, dscores)[0], dright, db
+
+
+_attend.defvjp(_attend_forward, _attend_backward)
 
 
 # ---- softmax -------------------------------------------------------------------------------------

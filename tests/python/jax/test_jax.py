@@ -1,11 +1,12 @@
 """warploom.jax under jit, grad and vmap, compared with float64 on the host."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from warploom.jax import Graph, edge_softmax, message, sddmm, spmm
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+from warploom.jax import Graph, edge_softmax, gat, message, sddmm, spmm  # noqa: E402
 
 ROWS, COLS, EDGES = 30, 20, 120
 RNG = np.random.default_rng(7)
@@ -192,10 +193,25 @@ def test_messages(name):
     ours = jax.jit(lambda operands: message(GRAPH, text, heads=heads, **operands))
     got, pull = jax.vjp(ours, operands)
     expected, reference = jax.vjp(lambda operands: theirs(**operands), operands)
-    close(got.reshape(expected.shape), expected)
+    close(got, expected)
     ct = draw(*got.shape)
-    for key, gradient in reference(ct.reshape(expected.shape))[0].items():
+    for key, gradient in reference(ct)[0].items():
         close(pull(ct)[0][key], gradient)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+def test_gat(dtype):
+    b, left, right = draw(COLS, 2, 4, dtype=dtype), draw(ROWS, 2), draw(COLS, 2)
+    left, right = (
+        one.astype("float64" if dtype == "float64" else "float32") for one in (left, right)
+    )
+    ours = jax.jit(lambda *given: gat(GRAPH, given[2], *given[:2]))
+    got, pull = jax.vjp(ours, left, right, b)
+    expected, reference = jax.vjp(attend, *(one.astype("float64") for one in (left, right, b)))
+    close(got, expected, dtype)
+    ct = draw(ROWS, 2, 4, dtype=dtype)
+    for one, like in zip(pull(ct), reference(ct.astype("float64"))):
+        close(one, like, dtype)
 
 
 def test_several_results_and_constants():
@@ -224,6 +240,12 @@ CALLS = {
         lambda b, e: product(b, None) * 0 + reduce_edges(b[COLUMN] * e),
         (COLS, 3),
         (EDGES, 3),
+    ),
+    "gat": (
+        lambda b, left: gat(GRAPH, b, left, b[:, :, 0]),
+        lambda b, left: attend(left, b[:, :, 0], b),
+        (COLS, 2, 3),
+        (ROWS, 2),
     ),
     "one number": (
         lambda b, w: message(GRAPH, "w:edge:1; sum=w*b", b=b, w=w),
