@@ -8,6 +8,7 @@ it. Workspaces are results of the call, so XLA gives their memory.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import threading
@@ -18,17 +19,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import mlir
+from jax.interpreters import batching, mlir
 
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES
 from warploom._library import check, context, ffi, lib, logger, new
 from warploom._problem import Problem
 
-INDEX_SLOTS = tuple(
-    ("csr", name) for name in ("rowptr", "colind", "t_rowptr", "t_colind", "t_order")
-)
+_INDEX_SLOTS = [("csr", name) for name in ("rowptr", "colind", "t_rowptr", "t_colind", "t_order")]
+INDICES = len(_INDEX_SLOTS)  # arrays of a graph, which come before the operands of a call
 _CALL = "warploom_jax_call"
-_PLATFORMS = {"cpu": "warploom_host", "cuda": "warploom_gpu"}  # and the target of each
+_TARGETS = {"cpu": "warploom_host", "cuda": "warploom_gpu"}  # by platform
 
 
 class Request(NamedTuple):
@@ -48,20 +48,25 @@ class Request(NamedTuple):
     message: str = "mul"
     argmax: bool = False
     text: str = ""  # of a message
-    scalars: tuple[tuple[str, float], ...] = ()  # of a message, by name; of attention the slope
+    scalars: tuple[tuple[str, float], ...] = ()  # by name: of a message, and the slope of attention
 
     def problem(self) -> tuple[Any, Any]:
         """The wlm_problem, and what keeps its texts alive."""
         made = Problem(
             self.n, self.dtype, reduce=self.reduce, message=self.message, heads=self.heads,
             transpose=self.transpose, argmax=self.argmax, argmax_type=INDEX_TYPES[self.indices],
-            operation="spmm",
         )  # fmt: skip
         struct, text = made.struct, ffi.new("char[]", self.text.encode())
         struct.operation = getattr(lib, "WLM_" + self.operation.upper())
-        if self.operation == "message":
+        if self.text:
             struct.reduce, struct.custom = lib.WLM_CUSTOM, text
         return struct, (made, text)
+
+    def table(self) -> Any:
+        """The wlm_message_table. Raises what the library says of a wrong message."""
+        table, (problem, _kept) = new("wlm_message_table"), self.problem()
+        check(lib.wlm_message_describe(problem, table))
+        return table
 
     @property
     def accumulator(self) -> str:
@@ -69,17 +74,25 @@ class Request(NamedTuple):
         return "float64" if self.dtype == "float64" else "float32"
 
     @property
-    def lines(self) -> tuple[int, int]:
-        """The number of lines of B and of C."""
-        return (self.rows, self.cols) if self.transpose else (self.cols, self.rows)
+    def of_edges(self) -> tuple[int, ...]:
+        """The shape of values: (nnz,), or (nnz, heads) for several heads."""
+        return (self.nnz,) if self.heads == 1 else (self.nnz, self.heads)
+
+    def per_call(self, size: int) -> Request:
+        """The request in which each call of a batch has heads of its own."""
+        return self._replace(n=size * self.n, heads=size * self.heads)
 
 
 class Array(NamedTuple):
-    """An array of a call."""
+    """An array of a call. The last four are of messages."""
 
     slot: tuple[Any, ...]  # where its address goes in a warploom_jax_call
     shape: tuple[int, ...]
     dtype: str
+    name: str = ""
+    place: int = lib.WLM_PLACE_ROW
+    width: int = lib.WLM_WIDTH_N
+    reduce: int = lib.WLM_SUM
 
 
 class Layout(NamedTuple):
@@ -87,31 +100,35 @@ class Layout(NamedTuple):
 
     operands: tuple[Array, ...]
     results: tuple[Array, ...]
-    names: tuple[str, ...] = ()  # of the operands of a message
-    widths: tuple[int, ...] = ()  # wlm_width of the operands and then the results of a message
-    kinds: tuple[int, ...] = ()  # wlm_reduce of the results of a message
-    places: tuple[int, ...] = ()  # wlm_place, like widths
-
-
-def edge_shape(request: Request) -> tuple[int, ...]:
-    """The shape of values: (nnz,), or (nnz, heads) for several heads."""
-    return (request.nnz,) if request.heads == 1 else (request.nnz, request.heads)
 
 
 @functools.lru_cache(maxsize=4096)
 def layout(request: Request) -> Layout:
-    """The arrays of a request. Raises what the library says of a wrong message."""
+    """The arrays of a request."""
+    rows, cols, heads, n = request.rows, request.cols, request.heads, request.n
     if request.operation == "message":
         return _message_layout(request)
-    if request.operation == "attention":
-        return _attention_layout(request)
-    of_b, of_c = ((count, request.n) for count in request.lines)
+    if request.operation == "attention":  # with scores as GAT's; with transpose its gradient
+        x, b, c, db = (
+            Array(("args", name), (lines, n), request.dtype)
+            for name, lines in (("x", rows), ("b", cols), ("c", rows), ("db", cols))
+        )
+        left, right, pairs, delta, dscores, dright = (
+            Array(("attention", name), shape, request.accumulator)
+            for name, shape in (
+                ("left", (rows, heads)), ("right", (cols, heads)), ("softmax", (rows, 2 * heads)),
+                ("delta", (rows, heads)), ("dscores", request.of_edges), ("dright", (cols, heads)),
+            )
+        )  # fmt: skip
+        if request.transpose:
+            return Layout((left, right, b, x, pairs, delta), (dscores, dright, db))
+        return Layout((left, right, b), (c, pairs))
+    of_b, of_c = ((rows, n), (cols, n)) if request.transpose else ((cols, n), (rows, n))
     b = Array(("args", "b"), of_b, request.dtype)
-    values = Array(("csr", "values"), edge_shape(request), request.values)
     if request.operation == "sddmm":
         x = Array(("args", "x"), of_c, request.dtype)
-        made = Array(("args", "dvalues"), edge_shape(request), request.dtype)
-        return Layout((x, b), (made,))
+        return Layout((x, b), (Array(("args", "dvalues"), request.of_edges, request.dtype),))
+    values = Array(("csr", "values"), request.of_edges, request.values)
     results = [Array(("args", "c"), of_c, request.dtype)]
     if request.argmax:
         results.append(Array(("args", "argmax"), of_c, request.indices))
@@ -119,75 +136,45 @@ def layout(request: Request) -> Layout:
     return Layout(tuple(operands), tuple(results))
 
 
-def _attention_layout(request: Request) -> Layout:
-    """Of scores as GAT's; with transpose the gradient."""
-    rows, cols, heads = request.rows, request.cols, request.heads
-
-    def terms(name: str, count: int, width: int) -> Array:
-        return Array(("attention", name), (count, width), request.accumulator)
-
-    def lines(name: str, count: int) -> Array:
-        return Array(("args", name), (count, request.n), request.dtype)
-
-    pairs = terms("softmax", rows, 2 * heads)
-    given = terms("left", rows, heads), terms("right", cols, heads), lines("b", cols)
-    if not request.transpose:
-        return Layout(given, (lines("c", rows), pairs))
-    return Layout(
-        (*given, lines("x", rows), pairs, terms("delta", rows, heads)),
-        (terms("dscores", request.nnz, heads), terms("dright", cols, heads), lines("db", cols)),
-    )
-
-
 def _message_layout(request: Request) -> Layout:
-    problem, _kept = request.problem()
-    table = new("wlm_message_table")
-    check(lib.wlm_message_describe(problem, table))
-    lines = {lib.WLM_PLACE_ROW: request.rows, lib.WLM_PLACE_COLUMN: request.cols,
-             lib.WLM_PLACE_EDGE: request.nnz, lib.WLM_PLACE_ALL: 1}  # fmt: skip
-    pairs = 2 * request.heads  # of a score
-    columns = {lib.WLM_WIDTH_N: request.n, lib.WLM_WIDTH_HEADS: request.heads, lib.WLM_WIDTH_ONE: 1,
-               lib.WLM_WIDTH_WINS: request.n, lib.WLM_WIDTH_BASE: pairs,
-               lib.WLM_WIDTH_SCALE: pairs}  # fmt: skip
-    types = {lib.WLM_WIDTH_WINS: request.indices, lib.WLM_WIDTH_BASE: request.accumulator,
-             lib.WLM_WIDTH_SCALE: request.accumulator}  # fmt: skip
-    operands, names, results, positions = [], [], [], []
-    widths, kinds, places = [], [], []
+    table, numbers = request.table(), dict(request.scalars)
+    lines = request.rows, request.cols, request.nnz, 1  # by place
+    n, heads, wide = request.n, request.heads, request.accumulator
+    columns = (n, heads, 1, n, 2 * heads, 2 * heads)  # by width
+    types = (*3 * [request.dtype], request.indices, wide, wide)
+    operands, results, positions = [], [], []
     for i in range(table.operands):
         of, name = table.operand[i], ffi.string(table.operand[i].name).decode()
-        is_scalar = of.place == lib.WLM_PLACE_ALL and of.width == lib.WLM_WIDTH_ONE
-        if name in ("degree", "kept") or is_scalar:
-            continue
-        slot = ("csr", "values") if name == "a" else ("message", "operands", i)
-        dtype = request.values if name == "a" else types.get(of.width, request.dtype)
-        operands.append(Array(slot, (lines[of.place], columns[of.width]), dtype))
-        names.append(name)
-        widths.append(of.width)
-        places.append(of.place)
+        shape, dtype = (lines[of.place], columns[of.width]), types[of.width]
+        if name == "a":
+            operands.append(
+                Array(("csr", "values"), shape, request.values, name, of.place, of.width)
+            )
+        elif name not in ("degree", "kept") and name not in numbers:
+            slot = "message", "operands", i
+            operands.append(Array(slot, shape, dtype, name, of.place, of.width))
     for i in range(table.results):
         of = table.result[i]
-        shape = (lines[of.place], columns[of.width])
-        dtype = types.get(of.width, request.dtype)
-        results.append(Array(("message", "results", i), shape, dtype))
-        widths.append(of.width)
-        kinds.append(of.reduce)
-        places.append(of.place)
+        shape, dtype = (lines[of.place], columns[of.width]), types[of.width]
+        rest = "", of.place, of.width, of.reduce
+        results.append(Array(("message", "results", i), shape, dtype, *rest))
         if request.argmax and of.reduce in (lib.WLM_MAX, lib.WLM_MIN):
-            positions.append(Array(("message", "positions", i), shape, request.indices))
-    return Layout(
-        tuple(operands), (*results, *positions), tuple(names), tuple(widths), tuple(kinds),
-        tuple(places),
-    )  # fmt: skip
+            positions.append(Array(("message", "positions", i), shape, request.indices, *rest))
+    return Layout(tuple(operands), (*results, *positions))
 
 
 # ---- plans ---------------------------------------------------------------------------------------
 
 
+@functools.cache
+def _register() -> None:
+    for is_gpu, (platform, target) in enumerate(_TARGETS.items()):
+        address = int(ffi.cast("uintptr_t", lib.warploom_jax_handler(is_gpu)))
+        capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
+        jax.ffi.register_ffi_target(target, capsule, platform)
+
+
 _lock = threading.Lock()
-
-
-def _graph_slots(request: Request) -> tuple[tuple[Any, ...], ...]:
-    return INDEX_SLOTS if request.transpose else INDEX_SLOTS[:2]
 
 
 def _key(request: Request) -> int:
@@ -196,91 +183,69 @@ def _key(request: Request) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
-@functools.cache
-def _register() -> None:
-    for is_gpu, (platform, target) in enumerate(_PLATFORMS.items()):
-        address = int(ffi.cast("uintptr_t", lib.warploom_jax_handler(is_gpu)))
-        capsule = jax.ffi.pycapsule(_Function(address))
-        jax.ffi.register_ffi_target(target, capsule, platform=platform)
-
-
-class _Function:
-    """A function of C, as jax.ffi.pycapsule takes one of ctypes."""
-
-    def __init__(self, address: int) -> None:
-        self._as_parameter_ = address
+def _index_slots(request: Request) -> list[tuple[str, str]]:
+    return _INDEX_SLOTS if request.transpose else _INDEX_SLOTS[:2]
 
 
 @functools.cache
-def plan(request: Request, platform: str) -> int:
+def _plan(request: Request, platform: str) -> int:
     """Make the plans of a request on all devices of a platform; returns the bytes of workspace."""
-    _register()
-    if platform == "cpu":
-        devices = {-1: "host"}
-    else:
+    devices = {-1: "host"}
+    if platform != "cpu":
         ordinals = [one.local_hardware_id for one in jax.local_devices(backend=platform)]
         devices = {ordinal: f"cuda:{ordinal}" for ordinal in ordinals}
     with _lock:
+        _register()
         return max(_plan_on(request, ordinal, name) for ordinal, name in devices.items())
 
 
-def _plan_on(request: Request, ordinal: int, name: str) -> int:
-    owner = context(name)
-    call = ffi.new(_CALL + " *")
-    csr = call.csr = new("wlm_csr")[0]
-    csr = call.csr
+def _plan_on(request: Request, ordinal: int, device: str) -> int:
+    owner, call = context(device), ffi.new(_CALL + " *")
+    for field, struct in (
+        ("csr", "csr"), ("args", "execute_args"), ("message", "message_args"),
+        ("attention", "attention_operands"),
+    ):  # fmt: skip
+        setattr(call, field, new("wlm_" + struct)[0])
+    csr, numbers = call.csr, dict(request.scalars)
     csr.rows, csr.cols, csr.nnz = request.rows, request.cols, request.nnz
     csr.rowptr_type = csr.colind_type = INDEX_TYPES[request.indices]
     if request.values:
         csr.has_values, csr.value_type = 1, DENSE_TYPES[request.values]
-    call.args = new("wlm_execute_args")[0]
-    call.message = new("wlm_message_args")[0]
-    call.attention = new("wlm_attention_operands")[0]
-    problem, kept = request.problem()
-    options = new("wlm_matrix_options")
+    call.attention.slope = numbers.get("slope", 0)
+    if request.text:
+        table = request.table()
+        for i in range(table.operands):
+            name = ffi.string(table.operand[i].name).decode()
+            call.message.scalars[i] = numbers.get(name, 0)
+    options, (problem, _kept) = new("wlm_matrix_options"), request.problem()
     options.grade = lib.WLM_STATS_ESTIMATED
     matrix, made = ffi.new("wlm_matrix **"), ffi.new("wlm_plan **")
-    check(lib.wlm_matrix_create(owner.handle, ffi.addressof(call, "csr"), options, matrix))
+    check(lib.wlm_matrix_create(owner.handle, ffi.addressof(csr), options, matrix))
     try:
         check(lib.wlm_plan_create(owner.handle, matrix[0], problem, made))
     finally:
         lib.wlm_matrix_destroy(matrix[0])
-    if request.operation == "attention":
-        call.attention.slope = dict(request.scalars)["slope"]
-    elif request.scalars:
-        _set_scalars(problem, dict(request.scalars), call.message)
-    size = call.args.workspace_size = lib.wlm_plan_workspace_size(made[0])
-    logger.info("%s: %s", request, ffi.string(lib.wlm_plan_variant(made[0])).decode())
-    arrays = layout(request)
-    slots = [*_graph_slots(request), *(one.slot for one in arrays.operands)]
-    results = [one.slot for one in arrays.results] + ([("args", "workspace")] if size else [])
-    offsets = [ffi.offsetof(_CALL, *slot) for slot in [*slots, *results]]
-    check(lib.warploom_jax_add(
-        _key(request), ordinal, made[0], call, offsets, len(slots), len(results)
-    ))  # fmt: skip
-    del kept
-    return int(size)
-
-
-def _set_scalars(problem: Any, scalars: dict[str, float], message: Any) -> None:
-    table = new("wlm_message_table")
-    check(lib.wlm_message_describe(problem, table))
-    for i in range(table.operands):
-        message.scalars[i] = scalars.get(ffi.string(table.operand[i].name).decode(), 0.0)
+    logger.info("%s on %s: %s", request, device, ffi.string(lib.wlm_plan_variant(made[0])).decode())
+    call.args.workspace_size = lib.wlm_plan_workspace_size(made[0])
+    operands, results = ([one.slot for one in arrays] for arrays in layout(request))
+    slots = [*_index_slots(request), *operands, *results, ("args", "workspace")]
+    offsets = [ffi.offsetof(_CALL, *slot) for slot in slots]
+    counts = len(slots) - len(results) - 1, len(results) + 1
+    check(lib.warploom_jax_add(_key(request), ordinal, made[0], call, offsets, *counts))
+    return int(call.args.workspace_size)
 
 
 # ---- primitives ----------------------------------------------------------------------------------
 
 
 def _lower(platform: str, ctx: Any, *arrays: Any, request: Request) -> Any:
-    size = plan(request, platform)
     made = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in layout(request).results]
-    types = made + ([jax.ShapeDtypeStruct((size,), np.uint8)] if size else [])
-    call = jax.ffi.ffi_call(_PLATFORMS[platform], types)
+    workspace = jax.ShapeDtypeStruct((max(_plan(request, platform), 16),), np.uint8)
+    call = jax.ffi.ffi_call(_TARGETS[platform], [*made, workspace])
 
-    def run(*operands: Any) -> Any:
-        used = [*operands[: len(_graph_slots(request))], *operands[len(INDEX_SLOTS) :]]
-        return call(*used, key=np.int64(_key(request)))[: len(made)]
+    def run(*given: Any) -> Any:
+        used = [*given[: len(_index_slots(request))], *given[INDICES:]]
+        return call(*used, key=np.int64(_key(request)))[:-1]
 
     return mlir.lower_fun(run, multiple_results=True)(ctx, *arrays)
 
@@ -294,13 +259,14 @@ def primitive(name: str) -> Primitive:
     def compiled(request: Request) -> Any:
         return jax.jit(functools.partial(made.bind, request=request))
 
+    def shapes(*_: Any, request: Request) -> list[Any]:
+        results = layout(request).results
+        return [jax.core.ShapedArray(one.shape, jnp.dtype(one.dtype)) for one in results]
+
     made.def_impl(lambda *arrays, request: compiled(request)(*arrays))
-    made.def_abstract_eval(
-        lambda *_, request: [
-            jax.core.ShapedArray(one.shape, jnp.dtype(one.dtype)) for one in layout(request).results
-        ]
-    )
-    for platform in _PLATFORMS:
+    made.def_abstract_eval(shapes)
+    batching.primitive_batchers[made] = functools.partial(batch_as_heads, made)
+    for platform in _TARGETS:
         mlir.register_lowering(made, functools.partial(_lower, platform), platform=platform)
     return made
 
@@ -309,7 +275,54 @@ def bind(of: Primitive, request: Request, *arrays: Any) -> Sequence[Any]:
     """The results of a request. Nothing is computed where there are no edges or columns."""
     if request.n and request.nnz:
         return of.bind(*arrays, request=request)  # type: ignore[no-any-return]
-    return [
-        jnp.full(one.shape, -1 if one.dtype == request.indices else 0, one.dtype)
-        for one in layout(request).results
+    results = layout(request).results
+    return [jnp.full(r.shape, -1 if r.dtype == request.indices else 0, r.dtype) for r in results]
+
+
+# ---- vmap: a batch becomes columns ---------------------------------------------------------------
+
+
+def batch_size(arrays: Sequence[Any], dims: Sequence[Any]) -> int:
+    """How many calls a batch stands for. Raises where the arrays of the graph are batched."""
+    if any(dim is not None for dim in dims[:INDICES]):
+        raise ValueError(
+            "warploom.jax: vmap over graphs: a batch of graphs is one graph of all their nodes, "
+            "as jraph.batch makes it"
+        )
+    return int(next(one.shape[dim] for one, dim in zip(arrays, dims) if dim is not None))
+
+
+def tiled(array: Any, dim: int | None, size: int) -> Any:
+    """(lines, size, ...): the batch behind the lines."""
+    if dim is not None:
+        return jnp.moveaxis(array, dim, 1)
+    return jnp.broadcast_to(array[:, None], (array.shape[0], size, *array.shape[1:]))
+
+
+def batch_as_heads(of: Any, arrays: Any, dims: Any, *, request: Request) -> Any:
+    """Each call of a batch has heads of its own; operands with a number that all columns share
+    take turns."""
+    size, wide, small = batch_size(arrays, dims), Request.per_call, layout(request)
+    indices, operands, dims = arrays[:INDICES], arrays[INDICES:], dims[INDICES:]
+    shared = [
+        one.width == lib.WLM_WIDTH_ONE or one.place == lib.WLM_PLACE_ALL for one in small.operands
     ]
+    if any(is_shared and dim is not None for is_shared, dim in zip(shared, dims)):
+
+        def turn(i: Any) -> Any:
+            taken = [
+                one if dim is None else jax.lax.dynamic_index_in_dim(one, i, dim, False)
+                for one, dim in zip(operands, dims)
+            ]
+            return tuple(bind(of, request, *indices, *taken))
+
+        made = jax.lax.map(turn, jnp.arange(size))
+        return list(made), [0] * len(made)
+    request = wide(request, size)
+    given = [
+        one if is_shared else tiled(one, dim, size).reshape(like.shape)
+        for one, dim, is_shared, like in zip(operands, dims, shared, layout(request).operands)
+    ]
+    made = bind(of, request, *indices, *given)
+    apart = zip(made, small.results)
+    return [one.reshape(len(one), size, *like.shape[1:]) for one, like in apart], [1] * len(made)

@@ -71,7 +71,7 @@ class Graph:
     @staticmethod
     def from_csr(rowptr: Any, colind: Any, cols: int | None = None) -> Graph:
         """Take CSR arrays, as those of SciPy or of BCSR: (rows + 1,) and (nnz,)."""
-        rows, cols = _sizes("from_csr", jnp.shape(rowptr)[0] - 1, cols)
+        rows, cols = _sizes("from_csr", len(rowptr) - 1, cols)
         colind = _index("colind", colind, cols)
         nnz = colind.shape[0]
         if not isinstance(rowptr, jax.core.Tracer):
