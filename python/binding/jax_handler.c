@@ -52,14 +52,12 @@ static xla_error *fail(const xla_frame *frame, int code, const char *message) {
   return frame->api->error_create(&args);
 }
 
-static int is_known(const xla_version *version) {
-  return version->major == XLA_MAJOR && version->minor >= XLA_OLDEST_MINOR;
-}
-
-/* Says which interface the handler was written for; the runtime refuses one that it does not have. */
-static xla_error *describe(xla_metadata *metadata) {
+/* Says what the handler is when it is registered; the runtime refuses a version that it does not have. It drops minor
+ * versions after a year, so an interface of which all later versions will do gets its own. */
+static xla_error *describe(const xla_api *api, xla_metadata *metadata) {
+  const int is_known = api && api->version.major == XLA_MAJOR && api->version.minor >= XLA_OLDEST_MINOR;
   metadata->version.major = XLA_MAJOR;
-  metadata->version.minor = XLA_OLDEST_MINOR;
+  metadata->version.minor = is_known ? api->version.minor : XLA_OLDEST_MINOR;
   metadata->traits = XLA_MAY_BE_RECORDED;
   return NULL;
 }
@@ -87,12 +85,9 @@ static xla_error *run(const xla_frame *frame, entry *e, void *stream) {
 }
 
 static xla_error *handle(const xla_frame *frame, int is_gpu) {
-  for (xla_extension *x = frame->extension; x; x = x->next)
-    if (x->type == XLA_EXTENSION_METADATA) return describe(x->metadata);
   const xla_api *api = frame->api;
-  if (!is_known(&api->version) || api->size < sizeof *api)
-    return fail(frame, XLA_ERROR_FAILED_PRECONDITION, "warploom.jax: XLA's FFI is not 0.3 or later; use another JAX");
-  if (frame->stage != XLA_STAGE_EXECUTE) return NULL;
+  for (xla_extension *x = frame->extension; x; x = x->next)
+    if (x->type == XLA_EXTENSION_METADATA) return describe(api, x->metadata);
   const xla_attributes *attributes = &frame->attributes;
   const xla_scalar *key =
       attributes->count == 1 && attributes->kinds[0] == XLA_ATTRIBUTE_SCALAR ? attributes->values[0] : NULL;

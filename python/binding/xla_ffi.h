@@ -1,14 +1,14 @@
 /* The part of XLA's FFI, its binary interface for custom calls, that the handlers use.
  *
- * The interface is stable: structs begin with their size and only grow, and a major version that is not 0 would be
- * another interface. So these declarations serve every JAX whose interface is 0.3 or later (`xla_is_known`). */
+ * Structs begin with their size and only grow, and another major version would be another interface. So these
+ * declarations serve every JAX from 0.8 on, whose interface is 0.1 or later. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { XLA_MAJOR = 0, XLA_OLDEST_MINOR = 3 };
-enum { XLA_STAGE_EXECUTE = 3, XLA_EXTENSION_METADATA = 1, XLA_ATTRIBUTE_SCALAR = 3, XLA_TYPE_S64 = 5 };
+enum { XLA_MAJOR = 0, XLA_OLDEST_MINOR = 1 };
+enum { XLA_EXTENSION_METADATA = 1, XLA_ATTRIBUTE_SCALAR = 3, XLA_TYPE_S64 = 5 };
 enum { XLA_ERROR_INVALID_ARGUMENT = 3, XLA_ERROR_FAILED_PRECONDITION = 9, XLA_ERROR_INTERNAL = 13 };
 enum { XLA_MAY_BE_RECORDED = 1 }; /* a trait: the handler's launches may become part of a CUDA graph */
 
