@@ -99,7 +99,8 @@ done:
 static wlm_status run_transposed(one_call *c) {
   void *kernels[WLM_MAX_PASSES] = {0};
   if (c->a->t_rowptr) {
-    c->op = wlmi_transpose_given(c->a);
+    c->transposed = wlmi_transpose_given(c->a);
+    c->op = &c->transposed;
     c->order = c->a->t_order;
     return run(c, WLM_USE_ONE_CALL);
   }

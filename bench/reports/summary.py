@@ -42,8 +42,12 @@ def _printable(line: Line) -> Line:
 # ---- suites of `python -m bench`, whose lines do not name them ----------------------------------
 
 
-def _best_rival(f: pd.DataFrame) -> None:
+def _best(f: pd.DataFrame) -> None:
     f["best"] = numbers(f, *(name for name in f if name.startswith("rivals."))).min(axis=1)
+
+
+def _best_rival(f: pd.DataFrame) -> None:
+    _best(f)
     eager = f.query("bench == 'step' and mode == 'eager'")
     f["eager_best"] = eager["best"].reindex(f.index)
 
@@ -78,6 +82,7 @@ _FIGURES = {
     "layers": _Suite("served", ("layer", "graph"), _in_f32),
     "compiled": _Suite("pyg_spread", ("model", "graph"), _eager),
     "distributed": _Suite("one_us", ("model", "graph", "ranks", "asked"), _asked),
+    "jax": _Suite("jax", ("graph", "model", "n"), _best),
     "torch": _Suite("rivals", ("graph", "model", "n", "reduce"), _best_rival),
 }
 

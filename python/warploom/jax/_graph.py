@@ -24,8 +24,8 @@ class Graph:
     """A sparse rows x cols matrix A in CSR and its transpose, as a pytree.
 
     Row i lists the edges k -> i, whose senders are columns. The arrays are leaves and the sizes are
-    static: a jitted function compiles once for graphs of equal sizes, as jraph's padded batches.
-    Make one with `from_edges` or `from_csr`.
+    static, so a jitted function compiles once for graphs of equal sizes, as jraph's padded batches.
+    `from_edges` and `from_csr` make one.
     """
 
     rowptr: jax.Array  #: (rows + 1,)

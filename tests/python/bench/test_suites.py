@@ -380,7 +380,7 @@ def test_the_list_of_figures():
             assert all(float(row[key] or 1) > 0 for key in ("target", "limit"))
     assert suites - SUITES.keys() == {
         *("torch", "gnn", "attention", "messages", "layers", "compiled", "distributed"),
-        "scatter",
+        *("scatter", "jax"),
     }
 
 

@@ -25,9 +25,8 @@ ALL = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 def run(name, *arguments, runner=()):
     """Run an example, under a module of Python such as torchrun's, and return what it prints."""
-    pytest.importorskip(
-        "scipy" if name == "spmm.py" else "numpy" if name == "custom_op.py" else "torch_geometric"
-    )
+    needs = {"spmm.py": "scipy", "custom_op.py": "numpy", "jax_gcn.py": "jax"}
+    pytest.importorskip(needs.get(name, "torch_geometric"))
     import warploom
 
     path = os.pathsep.join(
@@ -77,6 +76,14 @@ def test_molecules():
     assert len(shares) == 5 and shares[-1] > 0.9
     torch = pytest.importorskip("torch")
     assert ("there is no GPU" in text) != torch.cuda.is_available()
+
+
+def test_jax():
+    pytest.importorskip("jax")
+    text = run("jax_gcn.py", "40")
+    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", text)]
+    assert losses[-1] < 0.7 * losses[0]
+    assert float(re.search(r"nodes: ([\d.]+)", text)[1]) > 0.3
 
 
 def test_distributed():
