@@ -1,7 +1,6 @@
 """Train the GCN of Kipf and Welling (ICLR 2017) in JAX, on Cora or on random data of its size.
 
-python jax_gcn.py [EPOCHS [FOLDER]]     # the folder of cora.mtx.gz
-"""
+python jax_gcn.py [EPOCHS [FOLDER]]     # the folder of cora.mtx.gz"""
 
 import sys
 from functools import partial
