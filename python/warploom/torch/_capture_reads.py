@@ -22,6 +22,8 @@ from warploom.torch._internals import is_differentiating
 from warploom.torch._state import KEPT
 from warploom.torch._whole import is_data
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
 
 class _Tensors:
     """A set of tensors, which it does not keep."""
@@ -101,7 +103,7 @@ class _Note(TorchFunctionMode):
 
 
 def _each_tensor(value: Any, function: Callable[[torch.Tensor], None]) -> None:
-    if isinstance(value, torch.Tensor):
+    if type(value) in _PLAIN:  # what stands for a tensor is none
         function(value)
     elif isinstance(value, (tuple, list)):
         for item in value:

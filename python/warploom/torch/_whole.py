@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,6 +52,20 @@ class Layout:
             typed[dtype].as_strided(shape, strides, first)
             for dtype, shape, strides, first in places
         ]
+
+    def arrays(self, whole: Tensor, count: int) -> list[Any]:
+        """The first `count` tensors in a whole on the CPU, as arrays of NumPy."""
+        memory = whole.numpy()
+        return [
+            np.ndarray(place.shape, array_type(place.dtype), memory, self.begin(number))
+            for number, place in enumerate(self.places[:count])
+        ]
+
+
+@cache
+def array_type(dtype: torch.dtype) -> Any:
+    """NumPy's type for numbers of this one, or for their bits."""
+    return torch.empty(0, dtype=torch.int16 if dtype == torch.bfloat16 else dtype).numpy().dtype
 
 
 class Whole(NamedTuple):

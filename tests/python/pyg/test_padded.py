@@ -331,12 +331,15 @@ def test_no_step_reads_other_tensors(conv):
     model = Model(conv, norm="batch").double()
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     reads, loader = Reads(), padded(batches(), device="cpu")
+    warploom.pyg.report(reset=True)
     for batch in loader:
         with _replaying(batch), reads.noted(batch):
             optimizer.zero_grad()
             cross_entropy(model(batch), batch.y).backward()
             optimizer.step()
         assert reads.reason() is None
+    counts = warploom.pyg.report(reset=True)
+    assert all(set(reasons) == {"warploom"} for reasons in counts.values()), counts
     outside = iter(loader)
     for _ in range(3):
         batch = next(outside)
