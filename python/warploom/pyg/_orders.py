@@ -8,6 +8,7 @@ takes the same time in both, but for another number of sources than of targets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -185,7 +186,8 @@ def _choice(call: Operands, weight: Tensor, is_aggregated: bool, times: int) -> 
     elif graph.once:
         made = not is_aggregated, "by the columns"
     else:
-        made = not is_aggregated, f"expected to take {other / pyg:.2f} of the time of PyG's"
+        part = math.ceil(10 * other / pyg) / 10
+        made = not is_aggregated, f"expected to take at most {part} of the time of PyG's"
     if not graph.once:
         found.orders[key, is_aggregated] = made
     return made
