@@ -146,7 +146,7 @@ def test_derived_layers_keep_pygs_norm():
     [
         (lambda inputs: SAGEConv(inputs, 8), 3),  # two forward, and dB of the second layer
         (lambda inputs: SAGEConv(inputs, 8, aggr="max"), 3),
-        (lambda inputs: GCNConv(inputs, 8), 4),  # x is multiplied by the weights first
+        (lambda inputs: GCNConv(inputs, 8), 3),  # the first layer as (A X) W
     ],
 )
 def test_calls_of_a_step(make, products, monkeypatch):
