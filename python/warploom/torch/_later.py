@@ -85,7 +85,8 @@ def may_refuse(tensor: torch.Tensor) -> bool:
 
 def is_ready(graph: Any) -> bool:
     """Whether the calls that were made with a graph are ready."""
-    jobs = [job for product in graph._products.values() for job in product.jobs.values()]
+    products = list(graph._products.values())  # other threads may add some
+    jobs = [job for product in products for job in list(product.jobs.values())]
     return bool(jobs) and all(map(is_done, jobs))
 
 
