@@ -104,15 +104,19 @@ def _own(function: str, inputs: _Inputs, is_fresh: bool = False) -> Reduce:
 
 
 def _sized(reduce: Reduce, least: int) -> Reduce:
-    """The same where the library computes from so many elements on."""
-    sizes = dict.fromkeys(_rows.LEAST, _rows.Least(least, least, 0))
+    """The same where the library computes from so many elements on, also of new indices."""
+    sizes = dict.fromkeys(_rows.LEAST, _rows.Least(least, least, least, 0))
+    original = _rows._is_walked
+
+    def is_walked(src: Tensor, reduce: str, lines: int, is_known: bool) -> bool:
+        return original(src, "mul", lines, is_known)  # whose indices are sorted at once
 
     def call(src: Tensor) -> Tensor:
-        before, _rows.LEAST = _rows.LEAST, sizes
+        before, _rows.LEAST, _rows._is_walked = _rows.LEAST, sizes, is_walked
         try:
             return reduce(src)
         finally:
-            _rows.LEAST = before
+            _rows.LEAST, _rows._is_walked = before, original
 
     return call
 

@@ -30,23 +30,16 @@ from warploom.torch._plan import (
 
 
 class Least(NamedTuple):
-    """The size from which on the library computes."""
+    """The sizes from which on the library computes: elements of src, and columns."""
 
-    elements: int  # of src, where the index is sorted already, or was used before
-    new: float  # elements of src, where the index must be sorted first
-    columns: int  # elements of a line
+    sums: int
+    steps: int  # sums with a gradient
+    others: int
+    columns: int  # of others, where the index is new and must be sorted first
 
 
-# By device, and by how PyTorch's operators are: fast for sums and means; slow for products, and for
-# places and gradients of extremes, which take several; medium for all others.
-LEAST = {
-    ("cpu", "fast"): Least(1 << 14, math.inf, 4),
-    ("cpu", "medium"): Least(1 << 13, math.inf, 1),
-    ("cpu", "slow"): Least(1 << 11, 1 << 13, 1),
-    ("cuda", "fast"): Least(1 << 19, math.inf, 8),
-    ("cuda", "medium"): Least(1 << 18, math.inf, 1),
-    ("cuda", "slow"): Least(1 << 16, 1 << 19, 1),
-}
+# By device. On the H200 one call takes as long both ways at these sizes, or longer below.
+LEAST = {"cpu": Least(1 << 14, 1 << 14, 1 << 12, 4), "cuda": Least(1 << 16, 1 << 22, 1 << 14, 64)}
 _HALVES = (torch.float16, torch.bfloat16)
 # Elements of src behind the reduced dimension from which on dimensions before it are left there.
 # Below, they become columns, which copies src.
@@ -124,34 +117,38 @@ def row_count(index: Tensor) -> int:
 # ---- the choice ----------------------------------------------------------------------------------
 
 
-def _least(src: Tensor, kind: str) -> Least | None:
-    """The sizes for a tensor, or None where the library cannot compute."""
+def _is_walked(src: Tensor, reduce: str, lines: int, is_known: bool) -> bool:
+    """Whether the library computes. lines: of src; is_known: nothing must be sorted."""
     if torch.compiler.is_compiling() or src.dtype not in DENSE_TYPES or not src.numel():
-        return None
-    if src.layout is not torch.strided or is_dispatched(src):
-        return None
+        return False
+    least = LEAST.get(src.device.type)
+    if least is None or src.layout is not torch.strided or is_dispatched(src):
+        return False
     if src.is_cuda and is_deterministic():  # PyTorch's operators add in any order
-        return Least(0, 0, 0)
-    least = LEAST.get((src.device.type, kind))
-    return least if least is not None and src.numel() >= least.elements else None
+        return True
+    if reduce in ("sum", "add"):
+        return is_known and src.numel() >= (least.steps if src.requires_grad else least.sums)
+    # PyTorch's product is up to 1000 times slower where many lines have the same row.
+    is_sorted_now = reduce == "mul" or src.numel() >= least.columns * lines
+    return src.numel() >= least.others and (is_known or is_sorted_now)
 
 
 def by_index(
-    src: Tensor, index: Tensor, dim: int, rows: int, kind: str, is_sorted: bool = False
+    src: Tensor, index: Tensor, dim: int, rows: int, reduce: str, is_sorted: bool = False
 ) -> Rows:
     """The rows that an index reduces a tensor like src to along dim.
 
     index: lies along dim, or begins with the first dimension of src and is expanded to its shape.
-    kind: of LEAST. is_sorted: the index ascends, so that it takes no time to sort it.
+    is_sorted: the index ascends, so that it takes no time to sort it.
     """
-    shape, least, index = src.shape, _least(src, kind), _narrow(index, dim)
+    shape, index = src.shape, _narrow(index, dim)
     to = dim if index.dim() in (1, dim + 1) else len(shape) - 1
     lines = math.prod(shape[: index.dim()]) if index.dim() > 1 else shape[dim]
-    if least is not None and rows and src.numel() >= least.columns * lines:
+    if rows and _is_walked(src, reduce, lines, True):
         is_narrow = index.dim() == 1 and math.prod(shape[dim + 1 :]) < _WIDE
         walks = Walks(shape, dim, 0 if is_narrow else to, rows, index)
         kept = walks.kept = find(index, (rows, *walks.layout))
-        if kept.uses > 1 or is_sorted or src.numel() >= least.new:
+        if kept.uses > 1 or is_sorted or _is_walked(src, reduce, lines, False):
             if not kept.made:
                 kept.made[True] = walks.gathering()
             return walks
@@ -179,7 +176,7 @@ def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
     """
     dim = indptr.dim() - 1
     shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], indptr.shape[dim] + 1
-    if math.prod(shape) and _least(src, "slow") is not None:  # operators need an index first
+    if math.prod(shape) and _is_walked(src, "", 1, True):  # operators need an index first
         walks = Walks(shape, dim, dim, rows, indptr)
         kept = walks.kept = find(indptr, ("pointers", *walks.layout))
         if not kept.made:
@@ -376,20 +373,25 @@ class Walks(Rows):
         elif not 0 <= int(least) <= int(most) < self.rows:
             raise IndexError("warploom: index: is outside of the rows; use a larger dim_size")
         dtype = index_type(lines, total, lines)
-        first = torch.arange(0, total, self.rows, device=index.device).unsqueeze(1)
-        row = (index + first).to(dtype).reshape(-1)
+        row = (index + self._first(self.rows)).to(dtype).reshape(-1)  # a copy
         ends = torch.arange(lines + 1, device=index.device, dtype=dtype)
         return Graph(ends, row, cols=total, once=True)
 
     def summing(self) -> Graph:
         """The matrix that sums the lines of each row, of pointers."""
         lines, ends = self.parts * self.count, pad(self._given.clamp(0, self.count), (1, 0))
-        first = torch.arange(0, lines, self.count, device=ends.device).unsqueeze(1)
-        ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + first
+        if self.parts > 1:
+            ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + self._first(self.count)
         dtype = index_type(lines + 1, lines, lines)
         ends = pad(ends.to(dtype).view(-1), (0, 1), value=lines)
         columns = torch.arange(lines, device=ends.device, dtype=dtype)
         return Graph(ends, columns, cols=lines, once=True)
+
+    def _first(self, extent: int) -> Tensor | int:
+        """The first line or row of each part, (parts, 1)."""
+        if self.parts == 1:
+            return 0
+        return torch.arange(self.parts, device=self._given.device).unsqueeze(1) * extent
 
     def front(self, x: Tensor) -> Tensor:
         return self._moved(x).reshape(-1, math.prod(self._columns))

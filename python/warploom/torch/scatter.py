@@ -35,9 +35,8 @@ from warploom.torch._graph import need_tensor
 from warploom.torch._plan import INDEX_TYPES, accumulator
 from warploom.torch._rows import Rows, by_index, by_pointers, row_count
 
-_KINDS = {  # of LEAST (_rows)
-    "sum": "fast", "add": "fast", "mean": "fast", "mul": "slow", "min": "medium", "max": "medium"
-}  # fmt: skip
+_REDUCTIONS = ("sum", "add", "mul", "mean", "min", "max")
+
 
 # ---- arguments -----------------------------------------------------------------------------------
 
@@ -69,7 +68,7 @@ def _check(src: Tensor, name: str, index: Tensor, dim: int = 0, end: int = 0) ->
 
 def _rows(
     src: Tensor, index: Tensor, dim: int | None, out: Tensor | None, dim_size: int | None,
-    kind: str,
+    reduce: str,
 ) -> Rows:  # fmt: skip
     """The rows of src. dim: None = the last one of the index, which ascends along it."""
     ndim = index.dim() if isinstance(index, Tensor) else 0
@@ -77,7 +76,7 @@ def _rows(
     if out is not None:
         dim_size = out.size(at)
     rows = row_count(index) if dim_size is None else dim_size
-    return by_index(src, index, at, rows, kind, is_sorted=dim is None)
+    return by_index(src, index, at, rows, reduce, is_sorted=dim is None)
 
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -111,8 +110,8 @@ def _scatter(
     src: Tensor, index: Tensor, dim: int | None = -1, out: Tensor | None = None,
     dim_size: int | None = None, reduce: str = "sum", want_places: bool = True,
 ) -> Any:  # fmt: skip
-    kind = _kind(src, reduce, want_places or out is not None)
-    return _reduce(src, _rows(src, index, dim, out, dim_size, kind), out, reduce, want_places)
+    _check_reduce(reduce)
+    return _reduce(src, _rows(src, index, dim, out, dim_size, reduce), out, reduce, want_places)
 
 
 def _coo(
@@ -126,7 +125,7 @@ def _csr(
     src: Tensor, indptr: Tensor, out: Tensor | None = None, reduce: str = "sum",
     want_places: bool = True,
 ) -> Any:  # fmt: skip
-    _kind(src, reduce, want_places)
+    _check_reduce(reduce)
     _check(src, "indptr", indptr, end=-1)
     dim = indptr.dim() - 1
 
@@ -138,14 +137,11 @@ def _csr(
     return _put(within(found), out), within(places)
 
 
-def _kind(src: Tensor, reduce: str, want_places: bool) -> str:
-    """The kind of LEAST (_rows) of a reduction. Raises ValueError for an unknown one."""
-    kind = _KINDS.get(reduce)
-    if kind is None:
-        raise ValueError(f"warploom: reduce: '{reduce}' is unknown, use one of {', '.join(_KINDS)}")
-    if kind == "medium" and (want_places or getattr(src, "requires_grad", False)):
-        return "slow"
-    return kind
+def _check_reduce(reduce: str) -> None:
+    if reduce not in _REDUCTIONS:
+        raise ValueError(
+            f"warploom: reduce: '{reduce}' is unknown, use one of {', '.join(_REDUCTIONS)}"
+        )
 
 
 def _put(found: Tensor, out: Tensor | None) -> Tensor:
@@ -198,7 +194,7 @@ def gather_coo(src: Tensor, index: Tensor, out: Tensor | None = None) -> Tensor:
     _check(src, "index", index)
     dim = index.dim() - 1
     like = src.new_empty(()).expand(*src.shape[:dim], index.shape[dim], *src.shape[dim + 1 :])
-    rows = _rows(like, index, None, None, src.shape[dim], "fast")
+    rows = _rows(like, index, None, None, src.shape[dim], "sum")
     return _put(rows.back(rows.reduce(rows.front(src), "gather")).to(src.dtype), out)
 
 
@@ -228,7 +224,7 @@ def _lines(
     """The rows of src, and its lines in the type in which sums of its type are accumulated."""
     if not src.is_floating_point():
         raise ValueError(f"warploom: {name}: src is {src.dtype}; a floating-point type is needed")
-    rows = _rows(src, index, dim, out, dim_size, "medium")
+    rows = _rows(src, index, dim, out, dim_size, "")
     return rows, rows.front(src.to(accumulator(src.dtype)))
 
 

@@ -37,12 +37,17 @@ SHAPES = {
 }
 
 
+def compute_by(road, monkeypatch):
+    """Let PyTorch's operators ("torch") or the library ("walk") compute, also of new indices."""
+    size = 0 if road == "walk" else 1 << 62
+    original = _rows._is_walked
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(size, size, size, 0)))
+    monkeypatch.setattr(_rows, "_is_walked", lambda src, _, *rest: original(src, "mul", *rest))
+
+
 @pytest.fixture(params=["torch", "walk"])
 def road(request, monkeypatch):
-    """All calls are computed by PyTorch's operators, or by the library."""
-    size = 0 if request.param == "walk" else 1 << 62
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(size, size, 0)))
-
+    compute_by(request.param, monkeypatch)
     return request.param
 
 
@@ -447,7 +452,7 @@ def test_results_may_be_changed(road, device):
 
 
 def test_an_index_is_sorted_once(walks, monkeypatch):
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 1 << 62, 0)))
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0, 0)))
     src, edges = torch.ones(EXTENT, 2), torch.stack([index_of((EXTENT,), 0)] * 2)
     for _ in range(5):
         scatter.scatter_sum(src, edges[1], 0, dim_size=ROWS)  # a new view each time
@@ -463,7 +468,7 @@ def test_an_index_is_sorted_once(walks, monkeypatch):
 
 
 def test_widths_share_a_matrix(walks, monkeypatch):
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0)))
+    compute_by("walk", monkeypatch)
     index = index_of((EXTENT,), 0)
     for shape in ((EXTENT, 2), (EXTENT, 3), (EXTENT,)):
         scatter.scatter_sum(torch.ones(shape), index, 0, dim_size=ROWS)
@@ -475,6 +480,7 @@ def test_nothing_keeps_an_index(road):
     index = index_of((EXTENT,), 0)
     scatter.scatter_max(torch.ones(EXTENT, 2), index, 0)
     storage = weakref.ref(index.untyped_storage())
+    gc.collect()
     before = len(_memory.entries)
     del index
     gc.collect()
@@ -487,7 +493,7 @@ def test_nothing_keeps_an_index(road):
 
 def test_an_index_may_be_modified_before_the_gradient(monkeypatch):
     """The library computes with copies; PyTorch's operators raise an error."""
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0)))
+    compute_by("walk", monkeypatch)
     weights = torch.arange(ROWS * 2.0, dtype=torch.float64).view(ROWS, 2)
     for function in (scatter.scatter_mean, scatter.scatter_softmax, scatter.segment_csr):
         found = []
@@ -507,7 +513,7 @@ def test_an_index_may_be_modified_before_the_gradient(monkeypatch):
 
 
 def test_a_recorded_step_notices_changes(monkeypatch):
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0)))
+    compute_by("walk", monkeypatch)
     src, index = numbers(EXTENT, 2), index_of((EXTENT,), 0)
     scatter.scatter_sum(src, index, 0, dim_size=ROWS)
     with recorded() as states:
