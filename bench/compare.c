@@ -59,7 +59,7 @@ static wlm_status make_theirs(const wlmi_session *session, const wlmi_bench_case
   product.n = session->problem.n;
   product.dense_type = session->problem.dense_type;
   if (!session->csr.values) /* cuSPARSE and the loop need values */
-    WLM_CHECK(wlmi_upload_create_ones(session->context, &session->upload, &session->csr, product.dense_type, &c->ones));
+    WLM_CHECK(wlmi_comparison_ones(session->context, &session->upload, &session->csr, product.dense_type, &c->ones));
   return wlmi_comparison_create(bench, &c->comparison, c->ones.matrix ? c->ones.matrix : session->matrix, &product,
                                 &c->theirs);
 }

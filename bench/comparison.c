@@ -15,6 +15,16 @@ enum { FINALISTS = 10 }; /* the default */
 static const double screening_seconds = 0.3e-3, sample_seconds = 1e-3;
 static const double near = 2; /* candidates within this multiple of the best screening time are timed again */
 
+wlm_status wlmi_comparison_ones(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
+                                wlm_type value_type, wlmi_upload *upload) {
+  wlmi_csr_host ones = *csr;
+  WLM_CHECK(wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values));
+  for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
+  const wlm_status status = wlmi_upload_create_values(context, pattern, &ones, value_type, upload);
+  wlmi_free(ones.values);
+  return status;
+}
+
 wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
                                   const wlm_problem *problem, wlmi_comparison *comparison) {
   const wlm_type type = problem->dense_type;
@@ -22,7 +32,7 @@ wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_compa
   wlm_status status = WLM_OK;
   *comparison = (wlmi_comparison){.context = bench->context, .samples = bench->samples, .seed = bench->seed};
   if (!matrix && problem->message == WLM_COPY_B)
-    WLM_TRY(wlmi_upload_create_ones(bench->context, bench->upload, bench->csr, type, values));
+    WLM_TRY(wlmi_comparison_ones(bench->context, bench->upload, bench->csr, type, values));
   else if (!matrix && type != WLM_F32)
     WLM_TRY(wlmi_upload_create_values(bench->context, bench->upload, bench->csr, type, values));
   comparison->matrix = matrix = matrix ? matrix : values->matrix ? values->matrix : bench->upload->matrix;

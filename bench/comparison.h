@@ -22,6 +22,9 @@ typedef struct wlmi_comparison {
  * (wlmi_operands_create_beside), which must be released later; NULL = shares none. */
 wlm_status wlmi_comparison_create(const wlmi_bench_case *bench, const wlmi_comparison *first, const wlm_matrix *matrix,
                                   const wlm_problem *problem, wlmi_comparison *comparison);
+/* Values of 1 for the pattern of an upload, as wlmi_upload_create_values. */
+wlm_status wlmi_comparison_ones(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
+                                wlm_type value_type, wlmi_upload *upload);
 void wlmi_comparison_release(wlmi_comparison *comparison); /* also of a zeroed one; methods are released before */
 
 /* Screens these candidates, and checks and times the best `finalists` of each kind again. The screening times are

@@ -49,23 +49,8 @@ wlm_status wlmi_store_import(wlm_store *store, const wlmi_content *content, int6
   return status;
 }
 
-static wlm_status import_read(wlm_store *store, wlm_status read, wlmi_content *content, int64_t *added) {
-  const wlm_status status = read == WLM_OK ? wlmi_store_import(store, content, added) : read;
-  wlmi_content_release(content);
-  return status;
-}
-
-wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added) {
-  wlmi_content content;
-  return import_read(store, wlmi_lines_read_file(file, name, &content), &content, added);
-}
-
-wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added) {
-  wlmi_content content;
-  return import_read(store, wlmi_lines_read_string(text, name, &content), &content, added);
-}
-
 wlm_status wlmi_store_open_lines(const char *path, wlm_store **store) {
+  wlmi_content content = {0};
   wlm_store *filled = NULL;
   FILE *file = NULL;
   int64_t size;
@@ -75,8 +60,9 @@ wlm_status wlmi_store_open_lines(const char *path, wlm_store **store) {
   WLM_TRY(wlmi_private_open(path, 0, &fd, &size));
   file = fdopen(fd, "r");
   if (!file) WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: cannot open: %s", path, strerror(errno)));
+  WLM_TRY(wlmi_lines_read_file(file, path, &content));
   WLM_TRY(wlmi_store_open_memory(&filled));
-  WLM_TRY(wlmi_store_import_file(filled, file, path, NULL));
+  WLM_TRY(wlmi_store_import(filled, &content, NULL));
   *store = filled;
   filled = NULL;
 done:
@@ -84,6 +70,7 @@ done:
     fclose(file);
   else if (fd >= 0)
     close(fd);
+  wlmi_content_release(&content);
   wlmi_store_close(filled);
   return status;
 }

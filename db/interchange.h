@@ -12,9 +12,6 @@ wlm_status wlmi_store_export_path(wlm_store *store, const char *path); /* replac
  * (may be NULL) counts the measurements that were not there before. If a pin contradicts the store's, the store keeps
  * its own, and a warning is logged. */
 wlm_status wlmi_store_import(wlm_store *store, const wlmi_content *content, int64_t *added);
-/* Reads and adds; `name` is for messages. */
-wlm_status wlmi_store_import_file(wlm_store *store, FILE *file, const char *name, int64_t *added);
-wlm_status wlmi_store_import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
 
 /* A store in memory with the content of a file, which must be one that wlmi_private_open opens. */
 wlm_status wlmi_store_open_lines(const char *path, wlm_store **store);

@@ -99,16 +99,6 @@ done:
   return status;
 }
 
-wlm_status wlmi_upload_create_ones(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
-                                   wlm_type value_type, wlmi_upload *upload) {
-  wlmi_csr_host ones = *csr;
-  WLM_CHECK(wlmi_alloc_array(ones.nnz, sizeof *ones.values, "values", (void **)&ones.values));
-  for (int64_t p = 0; p < ones.nnz; p++) ones.values[p] = 1;
-  const wlm_status status = wlmi_upload_create_values(context, pattern, &ones, value_type, upload);
-  wlmi_free(ones.values);
-  return status;
-}
-
 void wlmi_upload_release(wlmi_upload *upload) {
   if (!upload->device) return;
   wlm_matrix_destroy(upload->matrix);

@@ -23,9 +23,6 @@ wlm_status wlmi_upload_create(wlm_context *context, const wlmi_csr_host *csr, wl
 /* Other values for the pattern of an upload, which must be released later. */
 wlm_status wlmi_upload_create_values(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
                                      wlm_type value_type, wlmi_upload *upload);
-/* The same with values of 1. */
-wlm_status wlmi_upload_create_ones(wlm_context *context, const wlmi_upload *pattern, const wlmi_csr_host *csr,
-                                   wlm_type value_type, wlmi_upload *upload);
 /* Makes a synthetic matrix that has the stats of a recorded one, that of wlmi_stand_in_name, with the types of the spec
  * on the context's device. If the spec's problem is transposed, the stats are those of A^T, and the matrix made is A.
  */

@@ -56,3 +56,10 @@ const char *wlmi_stats_fault(const wlm_stats *s) {
     return "empty_rows <= rows_le_4 <= rows_le_16 <= rows must hold";
   return s->nnz && !s->rows ? "nnz must be 0 where rows is 0" : NULL;
 }
+
+double wlmi_device_unlikeness(const wlmi_device_record *a, const wlmi_device_record *b) {
+  const int is_renamed = strcmp(a->name, b->name) != 0;
+  const double x = a->processors, y = b->processors, ratio = x > y ? x / y : y / x;
+  if (strcmp(a->kind, b->kind) || strcmp(a->arch, b->arch) || !(ratio <= 2) || (!is_renamed && x == y)) return 0;
+  return ratio + 2 * is_renamed;
+}

@@ -11,6 +11,9 @@ typedef struct wlmi_device_record {
   int processors;
   int64_t memory_bytes;
 } wlmi_device_record;
+/* How unlike another device is; 0 = it is the same, or too unlike: of another kind or architecture, or with more than
+ * twice or less than half the processors. Another name counts more than any number of processors. */
+double wlmi_device_unlikeness(const wlmi_device_record *device, const wlmi_device_record *other);
 
 /* The device class, "cuda/sm_90/NVIDIA H200/132": devices of one class share measurements. */
 void wlmi_device_class(const wlmi_device_record *device, wlmi_text *out);

@@ -72,11 +72,11 @@ static void export_of_import_is_the_export(void **state) {
   fill(store, 0, 70);
   char *first = export_of(store);
   int64_t added;
-  assert_status(WLM_OK, wlmi_store_import_string(other, first, "string", &added));
+  assert_status(WLM_OK, import_string(other, first, "string", &added));
   assert_int_equal(added, 70);
   char *second = export_of(other);
   assert_string_equal(first, second);
-  assert_status(WLM_OK, wlmi_store_import_string(other, second, "string", &added));
+  assert_status(WLM_OK, import_string(other, second, "string", &added));
   assert_int_equal(added, 0);
   wlmi_text faults = {0};
   assert_status(WLM_OK, wlmi_store_check(other, &faults));
@@ -106,9 +106,9 @@ static void merging_commutes(void **state) {
   fill(other, 20, 50);
   char *a = export_of(store), *b = export_of(other);
   int64_t added;
-  assert_status(WLM_OK, wlmi_store_import_string(store, b, "b", &added));
+  assert_status(WLM_OK, import_string(store, b, "b", &added));
   assert_int_equal(added, 20);
-  assert_status(WLM_OK, wlmi_store_import_string(other, a, "a", &added));
+  assert_status(WLM_OK, import_string(other, a, "a", &added));
   assert_int_equal(added, 20);
   char *ab = export_of(store), *ba = export_of(other);
   assert_string_equal(ab, ba);
@@ -136,7 +136,10 @@ static void files_and_paths(void **state) {
   FILE *file = tmpfile();
   assert_status(WLM_OK, wlmi_store_export_file(other, file, "temporary"));
   rewind(file);
-  assert_status(WLM_OK, wlmi_store_import_file(other, file, "temporary", &added));
+  wlmi_content content;
+  assert_status(WLM_OK, wlmi_lines_read_file(file, "temporary", &content));
+  assert_status(WLM_OK, wlmi_store_import(other, &content, &added));
+  wlmi_content_release(&content);
   assert_int_equal(added, 0);
   fclose(file);
 
@@ -254,7 +257,7 @@ static void malformed_lines_are_named(void **state) {
     wlmi_text text = {0};
     wlmi_text_printf(&text, "%s%s\n%s\n", good, bad, line.data); /* header and 11 lines, the bad one, a good one */
     int64_t added = 5;
-    wlm_status status = wlmi_store_import_string(store, text.data, "set.jsonl", &added);
+    wlm_status status = import_string(store, text.data, "set.jsonl", &added);
     if (status != WLM_ERR_PARSE || !strstr(wlm_error_detail(), cases[i].message) ||
         strncmp(wlm_error_detail(), "set.jsonl:13: ", 14))
       fail_msg("%s -> %s: %s, \"%s\"", cases[i].from, cases[i].to, wlm_status_name(status), wlm_error_detail());
@@ -284,7 +287,7 @@ static void of_newer_files_the_known_lines_are_read(void **state) {
   wlmi_text_printf(&text, "{\"warploom\":\"tuned\",\"version\":2,\"by\":\"0.9\"}\n%s\n%s\n{\"feature\":[1]}\n", more,
                    other_line.data);
   wlm_set_log(keep_line, warning, WLM_LOG_WARNING);
-  assert_status(WLM_OK, wlmi_store_import_string(store, text.data, "new.jsonl", &added));
+  assert_status(WLM_OK, import_string(store, text.data, "new.jsonl", &added));
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   assert_int_equal(added, 1);
   assert_int_equal(measurements_in(store), 1);
@@ -316,14 +319,14 @@ static void malformed_files_are_named(void **state) {
        "x:2: device_kind is missing"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, cases[i].text, "x", NULL));
+    assert_status(WLM_ERR_PARSE, import_string(store, cases[i].text, "x", NULL));
     assert_contains(wlm_error_detail(), cases[i].message);
   }
   const char *path = folder_file(&folder, "nul.jsonl");
   write_whole(path, "{\"warploom\":\"tuned\",\"version\":1}\n{\0}\n", 37);
   assert_status(WLM_ERR_PARSE, import_path(store, path, NULL));
   assert_contains(wlm_error_detail(), "nul.jsonl:2: holds a NUL byte");
-  assert_status(WLM_OK, wlmi_store_import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
+  assert_status(WLM_OK, import_string(store, "{\"warploom\":\"tuned\",\"version\":1}", "x", NULL));
 }
 
 /* Import checks that a line is JSON before SQLite reads it: SQLite 3.40 crashes on the first of these lines, in
@@ -345,14 +348,14 @@ static void invalid_json_is_refused(void **state) {
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     wlmi_text text = {0};
     wlmi_text_printf(&text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
-    assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, text.data, "x", NULL));
+    assert_status(WLM_ERR_PARSE, import_string(store, text.data, "x", NULL));
     assert_contains(wlm_error_detail(), "x:2: not a JSON object");
     wlmi_text_release(&text);
   }
   wlmi_text deep = {0};
   wlmi_text_puts(&deep, "{\"warploom\":\"tuned\",\"version\":1}\n");
   for (int i = 0; i < 100000; i++) wlmi_text_puts(&deep, "{\"id\":[");
-  assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, deep.data, "x", NULL));
+  assert_status(WLM_ERR_PARSE, import_string(store, deep.data, "x", NULL));
   assert_contains(wlm_error_detail(), "x:2: not a JSON object");
   wlmi_text_release(&deep);
 }
@@ -363,7 +366,7 @@ static void a_missing_prepare_ps_is_0(void **state) {
   const char *const old = export_of_0_1;
   wlmi_measurement_record *records;
   int64_t count, added;
-  assert_status(WLM_OK, wlmi_store_import_string(store, old, "old.jsonl", &added));
+  assert_status(WLM_OK, import_string(store, old, "old.jsonl", &added));
   assert_int_equal(added, 1);
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, 1);
@@ -372,10 +375,10 @@ static void a_missing_prepare_ps_is_0(void **state) {
   char *again = export_of(store);
   assert_string_equal(again, old);
   char *spelled = replaced(old, "\"samples\":9", "\"prepare_ps\":0,\"samples\":9");
-  assert_status(WLM_OK, wlmi_store_import_string(store, spelled, "x", &added));
+  assert_status(WLM_OK, import_string(store, spelled, "x", &added));
   assert_int_equal(added, 0);
   char *changed = replaced(old, "\"samples\":9", "\"prepare_ps\":5,\"samples\":9");
-  assert_status(WLM_ERR_PARSE, wlmi_store_import_string(store, changed, "x", &added));
+  assert_status(WLM_ERR_PARSE, import_string(store, changed, "x", &added));
   assert_contains(wlm_error_detail(), "changed after its export");
   free(spelled);
   free(changed);
@@ -396,7 +399,7 @@ static void other_spellings_are_the_same_content(void **state) {
     text = next;
   }
   char *file = replaced(good, strchr(good, '\n') + 1, text);
-  assert_status(WLM_OK, wlmi_store_import_string(other, file, "x", NULL));
+  assert_status(WLM_OK, import_string(other, file, "x", NULL));
   char *again = export_of(other);
   assert_string_equal(again, good);
   free(text);
@@ -415,7 +418,7 @@ static void damaged_lines_are_never_imported(void **state) {
   for (int round = 0; round < 1500; round++) {
     memcpy(copy, good, size);
     for (int flips = 0; flips <= round % 3; flips++) copy[draw(&seed) % size] = (char)(1 + draw(&seed) % 255);
-    if (wlmi_store_import_string(store, copy, "x", NULL) == WLM_OK) continue;
+    if (import_string(store, copy, "x", NULL) == WLM_OK) continue;
     assert_int_equal(0, strncmp(wlm_error_detail(), "x:", 2));
   }
   char *got = export_of(store);

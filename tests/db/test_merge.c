@@ -218,7 +218,7 @@ static void pins_are_exported_unchanged(void **state) {
   wlm_store *store;
   int64_t added;
   assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlmi_store_import_string(store, first, "first", &added));
+  assert_status(WLM_OK, import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
   wlmi_store_close(store);
   char *second = export_of(b);
@@ -251,7 +251,7 @@ static void contradicting_pins_of_one_import(void **state) {
   assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
   *said = 0;
   wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
-  assert_status(WLM_OK, wlmi_store_import_string(store, lines, "pins", NULL));
+  assert_status(WLM_OK, import_string(store, lines, "pins", NULL));
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   assert_string_equal(said, "import: pin of v1 rows=9 mean=6 cv=1, p, n = 32 on c: x is kept, y is not\n");
   assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
@@ -280,7 +280,7 @@ static void wrong_pin_lines_are_refused(void **state) {
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
-    if (wlmi_store_import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
+    if (import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
     assert_contains(wlm_error_detail(), "pins:2: ");
   }
   wlmi_store_close(store);

@@ -151,11 +151,11 @@ static void sizes_near_2_to_63_are_refused(void **state) {
       assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_measurement_check(&measurement));
       assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_pin_check(&pin));
       assert_status(WLM_OK, wlmi_lines_write(&content, &text));
-      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, wlmi_store_import_string(store, text.data, "x", NULL));
+      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, import_string(store, text.data, "x", NULL));
       wlmi_text_release(&text);
       content = (wlmi_content){.recorded = &recorded, .recorded_count = 1};
       assert_status(WLM_OK, wlmi_lines_write(&content, &text));
-      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, wlmi_store_import_string(store, text.data, "x", NULL));
+      assert_status(is_good ? WLM_OK : WLM_ERR_PARSE, import_string(store, text.data, "x", NULL));
       if (!is_good) assert_contains(wlm_error_detail(), "x:2: ");
       wlmi_text_release(&text);
       if (is_good) wlmi_stand_in_name(s, name); /* does not overflow */
@@ -171,12 +171,12 @@ static void export_and_import_keep_them(void **state) {
   assert_status(WLM_OK, wlmi_store_put(a, &record, 1));
   char *text_a = export_of(a), *text_b = export_of(b);
   assert_contains(text_a, "\n{\"recorded\":\"class '1'\",\"fingerprint\":\"");
-  assert_status(WLM_OK, wlmi_store_import_string(c, text_a, "a", &added));
+  assert_status(WLM_OK, import_string(c, text_a, "a", &added));
   char *text_c = export_of(c);
   assert_string_equal(text_a, text_c);
   assert_int_equal(added, 1);
-  assert_status(WLM_OK, wlmi_store_import_string(a, text_b, "b", &added));
-  assert_status(WLM_OK, wlmi_store_import_string(b, text_a, "a", &added));
+  assert_status(WLM_OK, import_string(a, text_b, "b", &added));
+  assert_status(WLM_OK, import_string(b, text_a, "a", &added));
   char *ab = export_of(a), *ba = export_of(b);
   assert_string_equal(ab, ba);
   assert_int_equal(count_of(a, NULL), 50);
@@ -210,7 +210,7 @@ static void malformed_lines_are_named(void **state) {
     const char *at = strstr(text, cases[i].from);
     if (!at) fail_msg("no %s in %s", cases[i].from, text);
     snprintf(wrong, sizeof wrong, "%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
-    assert_status(WLM_ERR_PARSE, wlmi_store_import_string(other, wrong, "set", &added));
+    assert_status(WLM_ERR_PARSE, import_string(other, wrong, "set", &added));
     assert_contains(wlm_error_detail(), "set:2: ");
     assert_contains(wlm_error_detail(), cases[i].says);
   }

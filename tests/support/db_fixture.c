@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "core/records/lines.h"
+#include "db/interchange.h"
 #include "support/db_fixture.h"
 
 enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };
@@ -99,3 +101,11 @@ const char export_of_0_1[] =
     "\"compiler\":\"nvrtc 13.0\",\"driver\":\"580.65\",\"clock\":\"hot\",\"time_ps\":1000000,\"spread_ps\":1000,"
     "\"samples\":9,\"calls_per_sample\":100,\"max_rel_err\":1.2345678901234566e-07,\"failed\":false,\"reason\":\"\","
     "\"made_at\":1700000000}\n";
+
+wlm_status import_string(wlm_store *store, const char *text, const char *name, int64_t *added) {
+  wlmi_content content;
+  wlm_status status = wlmi_lines_read_string(text, name, &content);
+  if (status == WLM_OK) status = wlmi_store_import(store, &content, added);
+  wlmi_content_release(&content);
+  return status;
+}

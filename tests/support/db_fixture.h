@@ -20,6 +20,9 @@ wlm_status each_measurement(wlm_store *store, const char *device_class, each_mea
 /* A callback of each_measurement that counts in an int64_t; the record must be a sample with its id. */
 wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record);
 
+/* Reads lines and adds what they have; `name` is for messages. */
+wlm_status import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
+
 /* A line with sample 0 as version 0.1 exported it, without prepare_ps. */
 extern const char export_of_0_1[];
 
