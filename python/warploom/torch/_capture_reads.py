@@ -135,27 +135,21 @@ class Modules:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Note each module that is called in the body, by the profiler of Python: hooks would make
-        other code run."""
-        before = sys.getprofile()
-        if before is not None:
-            yield
-            return
-        code = torch.nn.Module._call_impl.__code__
-        known = {id(module) for module in self.seen}
+        """Note each module that is called in the body. A hook of all modules would make PyTorch and
+        layers of PyG take other ways."""
+        call, known = torch.nn.Module.__call__, {id(module) for module in self.seen}
 
-        def see(frame: Any, event: str, argument: Any) -> None:
-            if event == "call" and frame.f_code is code:
-                module = frame.f_locals.get("self")
-                if id(module) not in known:
-                    known.add(id(module))
-                    self.seen.append(module)
+        def note(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if id(module) not in known:
+                known.add(id(module))
+                self.seen.append(module)
+            return call(module, *args, **kwargs)
 
-        sys.setprofile(see)
+        torch.nn.Module.__call__ = note  # type: ignore[method-assign]
         try:
             yield
         finally:
-            sys.setprofile(before)
+            torch.nn.Module.__call__ = call  # type: ignore[method-assign]
 
     def parts(self) -> Iterator[Part]:
         """The modes of these modules."""
