@@ -46,6 +46,7 @@ wlm_status wlm_context_info(const wlm_context *context, char **json) {
   wlmi_json_string(&text, "compiler", "");
   wlmi_json_string(&text, "database", "");
   wlmi_json_string(&text, "system_database", "");
+  wlmi_json_raw(&text, "layers", "[]");
   wlmi_json_close(&text, '}');
   return wlmi_finish(wlmi_text_take(&text, json));
 }

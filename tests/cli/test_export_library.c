@@ -357,6 +357,7 @@ static void the_rest_is_unsupported(void **state) {
   expect(&c, (const char *const[]){program, "", NULL});
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.kind", "host");
+  assert_json_at(c.out, "$.layers", "[]");
   command_release(&c);
 }
 
