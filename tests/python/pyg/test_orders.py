@@ -277,16 +277,19 @@ def test_the_limit_holds_and_the_largest_gains_stay():
 
 
 def test_options_are_those_of_the_last_enable():
-    assert _switch.options() == (True, None)
+    def now():
+        return _switch.options()[:2]
+
+    assert now() == (True, None)
     with warploom.pyg.accelerate(reorder=False):
         with warploom.pyg.accelerate(keep=5):
-            assert _switch.options() == (False, 5)
-        assert _switch.options() == (False, None)
-    assert _switch.options() == (True, None)
+            assert now() == (False, 5)
+        assert now() == (False, None)
+    assert now() == (True, None)
     for wrong in ({"keep": -1}, {"keep": 0.5}, {"reorder": "no"}):
         with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
             warploom.pyg.enable(**wrong)
-    assert _switch.options() == (True, None)
+    assert now() == (True, None)
 
 
 def test_new_features_in_each_step_are_not_kept():
