@@ -178,7 +178,7 @@ def _choice(call: Operands, weight: Tensor, is_aggregated: bool, times: int) -> 
     known = found.orders.get((key, is_aggregated))
     if known is not None:
         return known  # type: ignore[no-any-return]
-    if is_capturing(x):
+    if is_capturing(x) and not graph.once:  # to ask for a time may wait for the device
         return is_aggregated, "as PyG, in a capture"
     costs = _costs(call, tuple(weight.shape), needs)
     pyg, other = costs[is_aggregated] * times, costs[not is_aggregated] * times
