@@ -67,7 +67,7 @@ class Kept:
         graph: Graph | None = self.made.get(gathers)
         if graph is None:
             other: Graph = self.made[not gathers]
-            if gathers:  # the lines of pointers ascend
+            if gathers:  # the lines ascend
                 graph = Graph(other._count(other.cols + 1), other.row(), cols=other.rows, once=True)
             else:
                 made = convert_pair(other.colind, other.rowptr[:-1], other.cols, other.rows)
@@ -150,7 +150,7 @@ def by_index(
         kept = walks.kept = find(index, (rows, *walks.layout))
         if kept.uses > 1 or is_sorted or _is_walked(src, reduce, lines, False):
             if not kept.made:
-                kept.made[True] = walks.gathering()
+                kept.made[not is_sorted] = walks.of_index(is_sorted)
             return walks
     return Rows(shape, dim, to, rows, index)
 
@@ -180,7 +180,7 @@ def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
         walks = Walks(shape, dim, dim, rows, indptr)
         kept = walks.kept = find(indptr, ("pointers", *walks.layout))
         if not kept.made:
-            kept.made[False] = walks.summing()
+            kept.made[False] = walks.of_pointers()
         return walks
     places = torch.arange(extent, device=indptr.device, dtype=indptr.dtype)
     bounds, places = (one.expand(*shape[:dim], -1).contiguous() for one in (indptr, places))
@@ -364,28 +364,35 @@ class Walks(Rows):
 
     kept: Kept
 
-    def gathering(self) -> Graph:
-        """The matrix that gives each line its row, of an index."""
+    def of_index(self, is_sorted: bool) -> Graph:
+        """The matrix that gives each line its row, or of an index that ascends that which sums."""
         index, total, lines = self._in_parts(), self.parts * self.rows, self.parts * self.count
         least, most = torch.aminmax(index)
         if index.is_cuda:
             assert_on_device((least >= 0) & (most < self.rows))
         elif not 0 <= int(least) <= int(most) < self.rows:
             raise IndexError("warploom: index: is outside of the rows; use a larger dim_size")
+        if is_sorted:
+            rows = torch.arange(self.rows, device=index.device, dtype=index.dtype)
+            rows = rows.expand(*index.shape[:-1], -1).contiguous()
+            return self._summing(torch.searchsorted(index.contiguous(), rows))
         dtype = index_type(lines, total, lines)
         row = (index + self._first(self.rows)).to(dtype).reshape(-1)  # a copy
         ends = torch.arange(lines + 1, device=index.device, dtype=dtype)
         return Graph(ends, row, cols=total, once=True)
 
-    def summing(self) -> Graph:
-        """The matrix that sums the lines of each row, of pointers."""
-        lines, ends = self.parts * self.count, pad(self._given.clamp(0, self.count), (1, 0))
-        if self.parts > 1:
-            ends = ends.expand(*self._shape, -1).reshape(self.parts, -1) + self._first(self.count)
+    def of_pointers(self) -> Graph:
+        """The matrix that sums the lines between pointers, and before and behind them."""
+        first = pad(self._given.clamp(0, self.count), (1, 0))
+        return self._summing(first.expand(*self._shape, -1).reshape(self.parts, -1))
+
+    def _summing(self, first: Tensor) -> Graph:
+        """The matrix that sums lines from the first one of each row in its part on."""
+        lines = self.parts * self.count
         dtype = index_type(lines + 1, lines, lines)
-        ends = pad(ends.to(dtype).view(-1), (0, 1), value=lines)
-        columns = torch.arange(lines, device=ends.device, dtype=dtype)
-        return Graph(ends, columns, cols=lines, once=True)
+        first = (first + self._first(self.count)).to(dtype).view(-1)
+        columns = torch.arange(lines, device=first.device, dtype=dtype)
+        return Graph(pad(first, (0, 1), value=lines), columns, cols=lines, once=True)
 
     def _first(self, extent: int) -> Tensor | int:
         """The first line or row of each part, (parts, 1)."""

@@ -467,6 +467,20 @@ def test_an_index_is_sorted_once(walks, monkeypatch):
     assert found[4].tolist() == [1, 1] and walks[-1] is not walks[-2]
 
 
+def test_lines_that_ascend_are_not_sorted(monkeypatch):
+    """segment_coo and segment_csr walk at their first use, also for the gradient."""
+    compute_by("walk", monkeypatch)
+    monkeypatch.setattr(_rows, "convert_pair", None)
+    index = index_of((EXTENT,), 0, is_sorted=True)
+    indptr = torch.searchsorted(index, torch.arange(ROWS + 1))
+    for segment, by in ((scatter.segment_coo, index), (scatter.segment_csr, indptr)):
+        src = numbers(EXTENT, 2, grad=True)
+        segment(src, by)[1].sum().backward()
+        assert torch.equal(src.grad[:, 0], (index == 1).double())
+    with pytest.raises(IndexError, match="outside"):
+        scatter.segment_coo(numbers(EXTENT, 2), index, dim_size=ROWS - 1)
+
+
 def test_widths_share_a_matrix(walks, monkeypatch):
     compute_by("walk", monkeypatch)
     index = index_of((EXTENT,), 0)
