@@ -40,20 +40,15 @@ def spmm(index: Tensor, value: Tensor, m: int, n: int, matrix: Tensor) -> Tensor
         return scatter_sum(terms, index[0], -2, dim_size=m)
     kept = find(index, ("spmm", m, n))
     if not kept.made:
-        kept.made[False] = _graph(index, m, n)
+        made = convert_edges(index, m, n, to_source=True)
+        if not index.is_cuda and int(made[0][-1]) != index.shape[1]:  # a GPU would wait
+            raise IndexError(f"warploom: index: has entries outside of {m} x {n}")
+        kept.made[False] = Graph._sorted_once(*made, m, n)
     graph = kept.graph()
     b = matrix.movedim(-2, 0)
     assert graph.perm is not None
     product = _eager.spmm(graph, b.reshape(n, -1), value.index_select(0, graph.perm))
     return product.reshape(m, *b.shape[1:]).movedim(0, -2)
-
-
-def _graph(index: Tensor, m: int, n: int) -> Graph:
-    rowptr, colind, perm = convert_edges(index, m, n, to_source=True)
-    graph = Graph(rowptr, colind, cols=n, perm=perm, once=True)
-    if not index.is_cuda and int(rowptr[-1]) != index.shape[1]:  # a GPU would wait
-        raise IndexError(f"warploom: index: has entries outside of {m} x {n}")
-    return graph
 
 
 def matmul(src: Any, other: Tensor, reduce: str = "sum") -> Tensor:

@@ -658,6 +658,11 @@ MISTAKES = {
         "matrix: has 10 rows",
         lambda s, i: sparse.spmm(torch.stack([i, i]), s[:, 0], 6, 6, s),
     ),
+    "entries": (
+        IndexError,
+        "entries outside of 5 x 6",
+        lambda s, i: sparse.spmm(torch.stack([i, i]), s[:, 0], 5, 6, s[:6]),
+    ),
     "sparse": (TypeError, "other: a dense", lambda s, i: sparse.matmul(s, s.to_sparse())),
 }
 
