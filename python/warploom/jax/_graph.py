@@ -19,7 +19,7 @@ _INDEX = ("int32", "int64")
     data_fields=["rowptr", "colind", "t_rowptr", "t_colind", "t_order", "perm"],
     meta_fields=["rows", "cols"],
 )
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Graph:
     """A sparse rows x cols matrix A in CSR and its transpose, as a pytree.
 
