@@ -168,7 +168,7 @@ def _message_layout(request: Request) -> Layout:
 
 @functools.cache
 def _register() -> None:
-    for is_gpu, (platform, target) in enumerate(_TARGETS.items()):
+    for is_gpu, (platform, target) in enumerate(zip(("cpu", "CUDA"), _TARGETS.values())):
         address = int(ffi.cast("uintptr_t", lib.warploom_jax_handler(is_gpu)))
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
         jax.ffi.register_ffi_target(target, capsule, platform)
