@@ -1,15 +1,11 @@
 /* Makes the covering sets and writes them to a folder: a ctest fixture for the programs that test their entries. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "support/asserts.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 

@@ -1,14 +1,10 @@
 /* Merges ten databases of 50,000 measurements each and prints the seconds that this took. Not a test: the target
  * merge_time is built only by its name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
 
-#include <cmocka.h>
-
+#include "support/asserts.h"
 #include "support/db_fixture.h"
 #include "tuner/timing.h"
 

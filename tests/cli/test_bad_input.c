@@ -1,16 +1,13 @@
 /* Errors in the command line, in files and in databases: each gives one clear line and the right exit code, and no data
  * is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 enum { MOST = 10 };
 
@@ -179,13 +176,11 @@ static void run_line(const bad_line *line) {
   command_release(&c);
 }
 
-static void bad_command_lines(void **state) {
-  (void)state;
+TEST(bad_command_lines) {
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) run_line(&lines[i]);
 }
 
-static void bad_files(void **state) {
-  (void)state;
+TEST(bad_files) {
   static const struct {
     const char *name, *content, *said;
   } files[] = {
@@ -205,8 +200,7 @@ static void bad_files(void **state) {
   }
 }
 
-static void bad_devices_and_types(void **state) {
-  (void)state;
+TEST(bad_devices_and_types) {
   run_line(&(bad_line){2, "tpu", {"explain", TWIN, "--device", "tpu"}});
   run_line(&(bad_line){2, "--type", {"explain", TWIN, "--device", "host", "--type", "f8"}});
   run_line(&(bad_line){2,
@@ -218,8 +212,7 @@ static void bad_devices_and_types(void **state) {
 }
 
 /* A database of another program and a file that is not a database are refused and stay unchanged. */
-static void bad_databases(void **state) {
-  (void)state;
+TEST(bad_databases) {
   static const char foreign[] = "These are my notes, and no database.\n";
   char path[320];
   snprintf(path, sizeof path, "%s/notes.txt", folder.path);
@@ -236,8 +229,7 @@ static void bad_databases(void **state) {
 }
 
 /* If the database cannot be read, a product runs with the rules and a warning. */
-static void broken_database_degrades(void **state) {
-  (void)state;
+TEST(broken_database_degrades) {
   command c;
   char path[320];
   snprintf(path, sizeof path, "%s/notes.txt", folder.path);
@@ -250,8 +242,7 @@ static void broken_database_degrades(void **state) {
   command_release(&c);
 }
 
-static void bad_import(void **state) {
-  (void)state;
+TEST(bad_import) {
   char path[320], database[320];
   snprintf(path, sizeof path, "%s/import.jsonl", folder.path);
   snprintf(database, sizeof database, "%s/imported.db", folder.path);
@@ -261,8 +252,7 @@ static void bad_import(void **state) {
   assert_int_equal(access(database, F_OK), -1); /* no database is made for them */
 }
 
-static void bad_templates(void **state) {
-  (void)state;
+TEST(bad_templates) {
   setenv("WARPLOOM_TEMPLATES", "/no/such/folder", 1);
   run_line(&(bad_line){1, "/no/such/folder", {"show", "--list"}});
   run_line(&(bad_line){1, "/no/such/folder", {"explain", TWIN, "--device", "host"}});
@@ -270,8 +260,7 @@ static void bad_templates(void **state) {
   unsetenv("WARPLOOM_TEMPLATES");
 }
 
-static void full_output(void **state) {
-  (void)state;
+TEST(full_output) {
   if (access("/dev/full", W_OK)) skip();
   static const char *const arguments[] = {"info", "stats " TWIN, "show --list", "--help"};
   for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
@@ -295,8 +284,7 @@ static void assert_printable(const char *what, const char *text) {
       fail_msg("%s prints the character %d:\n%s", what, *at, text);
 }
 
-static void names_are_shown_with_escapes(void **state) {
-  (void)state;
+TEST(names_are_shown_with_escapes) {
   static const char matrix[] = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1\n";
   static const char *const arguments[][9] = {
       {"stats", EVIL ".mtx"},
@@ -344,17 +332,4 @@ static void names_are_shown_with_escapes(void **state) {
   assert_int_equal(chdir(before), 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bad_command_lines),
-      cmocka_unit_test(bad_files),
-      cmocka_unit_test(bad_devices_and_types),
-      cmocka_unit_test(bad_databases),
-      cmocka_unit_test(broken_database_degrades),
-      cmocka_unit_test(bad_import),
-      cmocka_unit_test(bad_templates),
-      cmocka_unit_test(full_output),
-      cmocka_unit_test(names_are_shown_with_escapes),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,6 +1,4 @@
 /* warploom bench on the host device: its output, continuing an interrupted run, and refused arguments. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +6,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
 #include "support/emit_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
@@ -20,8 +16,7 @@ static const char matrix_text[] =
 #define BENCH(c, code, ...) \
   command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
-static void writes_one_line_per_case_and_resumes(void **state) {
-  (void)state;
+TEST(writes_one_line_per_case_and_resumes) {
   command c;
   char matrix[320], results[320];
   snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
@@ -96,8 +91,7 @@ static void writes_one_line_per_case_and_resumes(void **state) {
   free(third);
 }
 
-static void bad_input_does_not_stop_the_rest(void **state) {
-  (void)state;
+TEST(bad_input_does_not_stop_the_rest) {
   command c;
   BENCH(&c, 1, "-n", "4", "nowhere.mtx", "uniform:rows=20,d=2");
   assert_contains(c.err, "nowhere.mtx");
@@ -105,8 +99,7 @@ static void bad_input_does_not_stop_the_rest(void **state) {
   command_release(&c);
 }
 
-static void bad_command_line(void **state) {
-  (void)state;
+TEST(bad_command_line) {
   command c;
   command_expect(&c, &folder, 2, "bench");
   command_release(&c);
@@ -185,8 +178,7 @@ static char *line_with_families(int plain_repeats, int prepared_repeats) {
   return text_of(results);
 }
 
-static void prepared_candidates_have_their_own_winner(void **state) {
-  (void)state;
+TEST(prepared_candidates_have_their_own_winner) {
   char *line = line_with_families(1000, 1);
   assert_json_at(line, "$.candidates", "2");
   assert_json_at(line, "$.variant", "test_plain/p=1");
@@ -217,8 +209,7 @@ static int64_t left_of(const char *out, int64_t total) {
   return atoll(found);
 }
 
-static void budget_stops_between_cases(void **state) {
-  (void)state;
+TEST(budget_stops_between_cases) {
   enum { TOTAL = 8 * 16 };
   command c;
   char results[320];
@@ -240,8 +231,7 @@ static void budget_stops_between_cases(void **state) {
 
 /* The embedded list of suite core equals the file in the source tree, and bench looks for every name in the data
  * folder. */
-static void list_of_the_suite(void **state) {
-  (void)state;
+TEST(list_of_the_suite) {
   command c;
   char results[320], empty[320], device[128], known[8192] = "",
                                               *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
@@ -277,8 +267,7 @@ static void list_of_the_suite(void **state) {
 }
 
 /* Every real matrix of the list is in the data folder; together they have 10 to 25 MB. */
-static void list_fits_the_data(void **state) {
-  (void)state;
+TEST(list_fits_the_data) {
   static const char data[] = WLM_SOURCE_DIR "/../shared/data";
   char *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
   long long bytes = 0;
@@ -306,8 +295,7 @@ static void write_gz(const char *path) {
   gzclose(file);
 }
 
-static void finds_matrices_in_the_data(void **state) {
-  (void)state;
+TEST(finds_matrices_in_the_data) {
   command c;
   write_gz(folder_file(&folder, "flat.mtx.gz"));
   mkdir(folder_file(&folder, "deep"), 0777);
@@ -328,8 +316,7 @@ static void finds_matrices_in_the_data(void **state) {
 }
 
 /* With --json, or with - as the results file, bench prints the lines of the results file instead of the table. */
-static void json_replaces_the_table(void **state) {
-  (void)state;
+TEST(json_replaces_the_table) {
   static const char *const ways[][2] = {{"--json", NULL}, {"-o", "-"}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     command c;
@@ -342,8 +329,7 @@ static void json_replaces_the_table(void **state) {
 }
 
 /* In a new home: the choice that bench core times is the one that explain gives, by the database that is shipped. */
-static void the_choice_is_that_of_a_new_user(void **state) {
-  (void)state;
+TEST(the_choice_is_that_of_a_new_user) {
   static const char pinned[] = "host_nnz/nonzeros=8192,tile=16", matrix[] = "uniform:rows=300,d=4";
   static const char *const folders[] = {"bin", "share", "share/warploom"};
   command c;
@@ -371,18 +357,4 @@ static void the_choice_is_that_of_a_new_user(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(writes_one_line_per_case_and_resumes),
-      cmocka_unit_test(prepared_candidates_have_their_own_winner),
-      cmocka_unit_test(budget_stops_between_cases),
-      cmocka_unit_test(list_of_the_suite),
-      cmocka_unit_test(list_fits_the_data),
-      cmocka_unit_test(finds_matrices_in_the_data),
-      cmocka_unit_test(json_replaces_the_table),
-      cmocka_unit_test(the_choice_is_that_of_a_new_user),
-      cmocka_unit_test(bad_input_does_not_stop_the_rest),
-      cmocka_unit_test(bad_command_line),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,14 +1,11 @@
 /* The baselines of the host device in warploom bench: they compute the same product as the verified winner, whatever
  * the matrix, and a missing one is reported with its reason. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 /* Rows 3 and 6 are empty, as is column 2; row 5 is full. */
 static const char matrix_text[] =
@@ -34,8 +31,7 @@ static int has_graphblas(const char *line) {
   return 0;
 }
 
-static void baselines_give_the_right_product(void **state) {
-  (void)state;
+TEST(baselines_give_the_right_product) {
   command c;
   char matrix[320], results[320];
   int installed = 1;
@@ -60,8 +56,7 @@ static void baselines_give_the_right_product(void **state) {
   if (!installed) print_message("SuiteSparse:GraphBLAS is not installed: only the OpenMP loop was checked\n");
 }
 
-static void missing_library_is_a_reason(void **state) {
-  (void)state;
+TEST(missing_library_is_a_reason) {
   command c;
   char results[320], *value, reason[512];
   snprintf(results, sizeof results, "%s", folder_file(&folder, "missing.jsonl"));
@@ -87,8 +82,7 @@ static void missing_library_is_a_reason(void **state) {
   free(text);
 }
 
-static void suites_half_and_bf16_are_in_16_bits(void **state) {
-  (void)state;
+TEST(suites_half_and_bf16_are_in_16_bits) {
   const struct {
     const char *name, *type;
     double least, most; /* of the error: the rounding of the type, not that of f32 */
@@ -113,11 +107,4 @@ static void suites_half_and_bf16_are_in_16_bits(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(baselines_give_the_right_product),
-      cmocka_unit_test(missing_library_is_a_reason),
-      cmocka_unit_test(suites_half_and_bf16_are_in_16_bits),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

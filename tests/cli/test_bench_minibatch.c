@@ -1,13 +1,10 @@
 /* warploom bench minibatch and dispatch on the host device: what they write and what their summaries say. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 static void number_is_positive(const char *line, const char *path) {
   if (!(json_number_at(line, path) > 0)) fail_msg("%s is missing in %s", path, line);
@@ -18,8 +15,7 @@ static void no_number(const char *line, const char *path) {
   if (value) fail_msg("%s is %s in %s", path, value, line);
 }
 
-static void minibatch_times_both_directions(void **state) {
-  (void)state;
+TEST(minibatch_times_both_directions) {
   static const char *const directions[] = {"forward", "transposed"};
   command c;
   char results[320];
@@ -55,16 +51,14 @@ static void minibatch_times_both_directions(void **state) {
   free(text);
 }
 
-static void minibatch_needs_a_square_matrix(void **state) {
-  (void)state;
+TEST(minibatch_needs_a_square_matrix) {
   command c;
   command_expect(&c, &folder, 1, "bench", "minibatch", "--device", "host", "-n", "4", "uniform:rows=30,cols=20,d=2");
   assert_contains(c.err, "square matrix, not from 30 x 20");
   command_release(&c);
 }
 
-static void dispatch_times_each_call(void **state) {
-  (void)state;
+TEST(dispatch_times_each_call) {
   static const struct {
     const char *name;
     int has_baseline;
@@ -98,11 +92,4 @@ static void dispatch_times_each_call(void **state) {
   free(again);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(minibatch_times_both_directions),
-      cmocka_unit_test(minibatch_needs_a_square_matrix),
-      cmocka_unit_test(dispatch_times_each_call),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

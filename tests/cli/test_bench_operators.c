@@ -1,15 +1,11 @@
 /* warploom bench operators on the host device: a case has all lines, each with a correct result; and the summary of a
  * hand-made file. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
-#include "support/require.h"
+#include "support/test.h"
 
 /* Rows 3 and 6 are empty, as is column 2; row 5 is full. */
 static const char matrix_text[] =
@@ -48,8 +44,7 @@ static void check_line(const char *line, int place, const char *matrix, double s
   if (!strcmp(lines_of_a_case[place].op, "sddmm")) assert_contains(line, "\"cusparse_sddmm_us\":null");
 }
 
-static void all_lines_of_a_case(void **state) {
-  (void)state;
+TEST(all_lines_of_a_case) {
   command c;
   char matrix[320], results[320];
   snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
@@ -76,8 +71,7 @@ static void all_lines_of_a_case(void **state) {
 }
 
 /* The suite has the matrices of suite core, in another order. */
-static void suite_has_the_matrices_of_core(void **state) {
-  (void)state;
+TEST(suite_has_the_matrices_of_core) {
   size_t size;
   int count[2] = {0};
   char *core = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
@@ -98,10 +92,4 @@ static void suite_has_the_matrices_of_core(void **state) {
   free(own);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_lines_of_a_case),
-      cmocka_unit_test(suite_has_the_matrices_of_core),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,17 +1,13 @@
 /* The suites of the two papers on the host device, and the summaries of their results. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 /* Every row has 40 edges, so S = 16 and 32 keep some of them and larger S keep all. */
-static void samples_by_both_strategies(void **state) {
-  (void)state;
+TEST(samples_by_both_strategies) {
   static const char *const strategies[] = {"bucket", "fastrand"};
   static const char *const widths[] = {"16", "32", "64", "128", "256", "512"};
   static const char *const shares[] = {"0.4", "0.8", "1.0", "1.0", "1.0", "1.0"};
@@ -50,8 +46,7 @@ static void samples_by_both_strategies(void **state) {
   command_release(&c);
 }
 
-static void papers_need_a_gpu(void **state) {
-  (void)state;
+TEST(papers_need_a_gpu) {
   command c;
   char results[320];
   snprintf(results, sizeof results, "%s", folder_file(&folder, "papers.jsonl"));
@@ -69,10 +64,4 @@ static void papers_need_a_gpu(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(samples_by_both_strategies),
-      cmocka_unit_test(papers_need_a_gpu),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,15 +1,12 @@
 /* warploom db candidates through the real binary, on hand-made measurements. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/memory.h"
 #include "db/store.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "tuner/train.h"
 
 #define EVIL   "</script><script>alert(1)</script>&'\""
@@ -96,8 +93,7 @@ static void assert_row(const char *json, int row, const char *member, const char
 
 /* ---- tests -------------------------------------------------------------------------------------------------- */
 
-static void candidates_are_ranked_and_name_their_choosers(void **state) {
-  (void)state;
+TEST(candidates_are_ranked_and_name_their_choosers) {
   set_path("listed");
   fill(database);
   char *json = listed(NULL, NULL);
@@ -156,8 +152,7 @@ static void left_out(const char *name, const char *a, const char *b, const char 
   free(json);
 }
 
-static void problems_are_left_out(void **state) {
-  (void)state;
+TEST(problems_are_left_out) {
   left_out("messages",
            "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
            "op=custom{sum=b*e},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message", "2", "1.5");
@@ -167,8 +162,7 @@ static void problems_are_left_out(void **state) {
 }
 
 /* The rules choose ROW128; ROW16 takes half of its time, and as much as eight calls of it to be prepared. */
-static void preparation_is_shared_by_the_calls(void **state) {
-  (void)state;
+TEST(preparation_is_shared_by_the_calls) {
   static const char *const calls[] = {"1", "4", "100"}, *const over_best[] = {"1", "1", "1.85185185185185"};
   wlmi_measurement_record records[] = {measured("a", 1, ROW128, 20), measured("a", 1, ROW16, 10)};
   records[1].prepare_ps = 80 * 1000000;
@@ -182,8 +176,7 @@ static void preparation_is_shared_by_the_calls(void **state) {
   }
 }
 
-static void other_device_classes_are_left_out(void **state) {
-  (void)state;
+TEST(other_device_classes_are_left_out) {
   command c;
   set_path("classes");
   fill(database);
@@ -242,8 +235,7 @@ static void put_model(const wlmi_measurement_record *records, int64_t count) {
 }
 
 /* ROW16 wins on every matrix, which the rules do not know and a model trained on 48 of the 64 matrices does. */
-static void models_are_trained_without_the_tested_matrices(void **state) {
-  (void)state;
+TEST(models_are_trained_without_the_tested_matrices) {
   enum { MATRICES = 64, VARIANTS = 3 };
   static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
   wlmi_measurement_record records[MATRICES * VARIANTS];
@@ -276,8 +268,7 @@ static void models_are_trained_without_the_tested_matrices(void **state) {
   command_release(&c);
 }
 
-static void nothing_measured_is_no_error(void **state) {
-  (void)state;
+TEST(nothing_measured_is_no_error) {
   command c;
   set_path("empty");
   put(database, NULL, 0);
@@ -291,8 +282,7 @@ static void nothing_measured_is_no_error(void **state) {
 }
 
 /* Measurements that are unlike others still give a list. */
-static void odd_measurements_are_listed(void **state) {
-  (void)state;
+TEST(odd_measurements_are_listed) {
   wlmi_measurement_record odd[7];
   enum { ODD = sizeof odd / sizeof *odd };
   for (int i = 0; i < ODD; i++) odd[i] = measured("odd", i, ROW128, 10);
@@ -321,15 +311,4 @@ static void odd_measurements_are_listed(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(candidates_are_ranked_and_name_their_choosers),
-      cmocka_unit_test(problems_are_left_out),
-      cmocka_unit_test(preparation_is_shared_by_the_calls),
-      cmocka_unit_test(other_device_classes_are_left_out),
-      cmocka_unit_test(models_are_trained_without_the_tested_matrices),
-      cmocka_unit_test(nothing_measured_is_no_error),
-      cmocka_unit_test(odd_measurements_are_listed),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

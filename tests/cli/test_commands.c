@@ -1,13 +1,10 @@
 /* Every command through the real binary, in the order in which a user meets them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate real general\n5 6 7\n1 1 1.5\n1 3 2\n2 2 -1\n4 6 4\n4 1 3\n4 2 0.5\n5 5 1\n";
@@ -19,8 +16,7 @@ static const char *small_matrix(void) {
   return path;
 }
 
-static void info(void **state) {
-  (void)state;
+TEST(info) {
   command c;
   command_expect(&c, &folder, 0, "info");
   assert_contains(c.out, wlm_version_string());
@@ -38,8 +34,7 @@ static void info(void **state) {
   command_release(&c);
 }
 
-static void help(void **state) {
-  (void)state;
+TEST(help) {
   static const char *const commands[] = {"info", "stats",   "convert", "show",   "tune", "train",
                                          "run",  "explain", "export",  "import", "db",   "bench"};
   command c;
@@ -58,8 +53,7 @@ static void help(void **state) {
   command_release(&c);
 }
 
-static void stats(void **state) {
-  (void)state;
+TEST(stats) {
   command c;
   command_expect(&c, &folder, 0, "stats", small_matrix());
   assert_contains(c.out, "empty_rows   1\n");
@@ -75,8 +69,7 @@ static void stats(void **state) {
 }
 
 /* The converted file has the same fingerprint. */
-static void convert(void **state) {
-  (void)state;
+TEST(convert) {
   static const char *const inputs[] = {"small.mtx", "synth:rows=50,d=3.5,cv=1"};
   small_matrix();
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
@@ -100,8 +93,7 @@ static void convert(void **state) {
   }
 }
 
-static void show(void **state) {
-  (void)state;
+TEST(show) {
   command c;
   command_expect(&c, &folder, 0, "show", "--list");
   assert_contains(c.out, "row_crc");
@@ -132,8 +124,7 @@ static void show(void **state) {
   command_release(&c);
 }
 
-static void tune_run_explain(void **state) {
-  (void)state;
+TEST(tune_run_explain) {
   command c;
   command_expect(&c, &folder, 0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host",
                  "--op", "mean");
@@ -196,8 +187,7 @@ static void tune_run_explain(void **state) {
 }
 
 /* Export and import: the measurements reach another database, and exporting them again gives the same text. */
-static void export_import(void **state) {
-  (void)state;
+TEST(export_import) {
   command c;
   char file[320], other[320], again[320];
   snprintf(file, sizeof file, "%s/learned.jsonl", folder.path);
@@ -235,8 +225,7 @@ static void export_import(void **state) {
 }
 
 /* A user-defined operator with an epilogue: tuned, run, explained and listed. */
-static void users_operators(void **state) {
-  (void)state;
+TEST(users_operators) {
   static const char op[] = "message=fmaxf(a*b, 0); init=0; reduce=acc+x; combine=reduce; finish=acc/degree";
   command c;
   command_expect(&c, &folder, 0, "show", "row_crc/cf=1,rows=4", "--op", op, "--epilogue", "relu", "--bias");
@@ -262,8 +251,7 @@ static void users_operators(void **state) {
 }
 
 /* Transposes, gradients of the values and argmax indices are tuned, checked, stored separately and reported. */
-static void tunes_the_problems_of_training(void **state) {
-  (void)state;
+TEST(tunes_the_problems_of_training) {
   static const char *const ways[][4] = {{"--transpose", "--op", "max", "transpose=1"},
                                         {"--operation=sddmm", "--op", "div.mean", "operation=sddmm"},
                                         {"--arg=i64", "--op", "copy_b.min", ",arg=i64"}};
@@ -287,8 +275,7 @@ static void tunes_the_problems_of_training(void **state) {
   }
 }
 
-static void every_option_of_a_problem(void **state) {
-  (void)state;
+TEST(every_option_of_a_problem) {
   command c;
   command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", "--check", "--op", "max",
                  "--empty", "identity", "--rowptr", "i64", "--colind", "i64", "--alpha", "-1.5", "--beta", "0.5",
@@ -306,18 +293,4 @@ static void every_option_of_a_problem(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(info),
-      cmocka_unit_test(help),
-      cmocka_unit_test(stats),
-      cmocka_unit_test(convert),
-      cmocka_unit_test(show),
-      cmocka_unit_test(tune_run_explain),
-      cmocka_unit_test(export_import),
-      cmocka_unit_test(users_operators),
-      cmocka_unit_test(tunes_the_problems_of_training),
-      cmocka_unit_test(every_option_of_a_problem),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

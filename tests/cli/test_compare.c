@@ -1,19 +1,15 @@
 /* warploom compare: one table and one verdict for each N, and its messages where it cannot compare. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define MATRIX "uniform:rows=400,d=7"
 
-static void gives_a_verdict(void **state) {
-  (void)state;
+TEST(gives_a_verdict) {
   command c;
   command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16,32", "--device", "host", "--samples", "3");
   assert_int_equal(count_lines(c.out, "verdict      "), 2);
@@ -23,8 +19,7 @@ static void gives_a_verdict(void **state) {
   command_release(&c);
 }
 
-static void json_agrees_with_itself(void **state) {
-  (void)state;
+TEST(json_agrees_with_itself) {
   command c;
   command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16", "--device", "host", "--samples", "3", "--json");
   assert_true(json_is_valid(c.out));
@@ -38,8 +33,7 @@ static void json_agrees_with_itself(void **state) {
 }
 
 /* For a tuned matrix there is no hint to tune it. If the file is a pattern, the baselines multiply by ones. */
-static void gives_no_hint_for_a_tuned_matrix(void **state) {
-  (void)state;
+TEST(gives_no_hint_for_a_tuned_matrix) {
   static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
   command c;
   const char *path = folder_file(&folder, "pattern.mtx");
@@ -57,8 +51,7 @@ static void gives_no_hint_for_a_tuned_matrix(void **state) {
   command_release(&c);
 }
 
-static void refuses_what_it_cannot_compare(void **state) {
-  (void)state;
+TEST(refuses_what_it_cannot_compare) {
   command c;
   command_expect(&c, &folder, 1, "compare", MATRIX, "--device", "host", "--type", "f64");
   assert_contains(c.err, "nothing to compare with: computes in f32 only");
@@ -73,12 +66,4 @@ static void refuses_what_it_cannot_compare(void **state) {
   unsetenv("WARPLOOM_CC");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gives_a_verdict),
-      cmocka_unit_test(json_agrees_with_itself),
-      cmocka_unit_test(gives_no_hint_for_a_tuned_matrix),
-      cmocka_unit_test(refuses_what_it_cannot_compare),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

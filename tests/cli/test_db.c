@@ -1,16 +1,13 @@
 /* warploom db through the real binary: explain shows pins; stores are merged, compared, pruned and repaired. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define MATRIX "uniform:rows=300,d=4"
 
@@ -52,8 +49,7 @@ static void assert_not_chosen_by_itself(void) {
   command_release(&c);
 }
 
-static void explain_shows_pins(void **state) {
-  (void)state;
+TEST(explain_shows_pins) {
   command c;
   char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
   assert_not_chosen_by_itself();
@@ -103,8 +99,7 @@ static void explain_shows_pins(void **state) {
   free(fingerprint);
 }
 
-static void invalid_variants_are_not_pinned(void **state) {
-  (void)state;
+TEST(invalid_variants_are_not_pinned) {
   command c;
   command_expect(&c, &folder, 2, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
   assert_contains(c.err, "tile");
@@ -130,8 +125,7 @@ static void invalid_variants_are_not_pinned(void **state) {
   command_release(&c);
 }
 
-static void stores_are_merged_and_compared(void **state) {
-  (void)state;
+TEST(stores_are_merged_and_compared) {
   command c;
   test_folder fa, fb, fc, fe, fd;
   const char *a = in_folder(&fa, "a.db"), *b = in_folder(&fb, "b.db"), *both = in_folder(&fc, "both.db");
@@ -180,8 +174,7 @@ static void stores_are_merged_and_compared(void **state) {
   command_release(&c);
 }
 
-static void undamaged_stores_are_not_changed(void **state) {
-  (void)state;
+TEST(undamaged_stores_are_not_changed) {
   command c;
   test_folder fa, fk;
   const char *a = in_folder(&fa, "a.db");
@@ -200,8 +193,7 @@ static void undamaged_stores_are_not_changed(void **state) {
 }
 
 /* `db check` names --repair, the repair reports what it kept, and a second check finds no damage. */
-static void truncated_stores_are_repaired(void **state) {
-  (void)state;
+TEST(truncated_stores_are_repaired) {
   command c;
   test_folder fa;
   size_t size;
@@ -230,8 +222,7 @@ static void truncated_stores_are_repaired(void **state) {
 
 /* Eight processes tune a matrix each into one store, and three are killed. The store is undamaged, and tuning again
  * measures what the killed processes left. */
-static void eight_tuners_share_a_store(void **state) {
-  (void)state;
+TEST(eight_tuners_share_a_store) {
   enum { TUNERS = 8, KILLED = 3 };
   command tuners[TUNERS], c;
   char input[TUNERS][64];
@@ -276,15 +267,4 @@ static void eight_tuners_share_a_store(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, home_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(explain_shows_pins),
-      TEST(invalid_variants_are_not_pinned),
-      TEST(stores_are_merged_and_compared),
-      TEST(undamaged_stores_are_not_changed),
-      TEST(truncated_stores_are_repaired),
-      TEST(eight_tuners_share_a_store),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(home_begin, folder_end)

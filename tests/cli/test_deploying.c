@@ -1,15 +1,12 @@
 /* docs/deploying.md between two homes: one tunes, exports and ships, the other one imports, merges and rolls back. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define GRAPH  "synth:rows=300,d=6,cv=1"
 #define OTHER  "synth:rows=200,d=20,cv=0"
@@ -61,8 +58,7 @@ static void export_to(const char *lines, const char *db) {
   command_release(&c);
 }
 
-static void exported_lines_serve_another_home(void **state) {
-  (void)state;
+TEST(exported_lines_serve_another_home) {
   command c;
   char lines[320], again[320];
   snprintf(lines, sizeof lines, "%s/a.jsonl", folder.path);
@@ -79,8 +75,7 @@ static void exported_lines_serve_another_home(void **state) {
 }
 
 /* Commands that choose read an export, a database or a folder of both in place. */
-static void layers_serve_another_home(void **state) {
-  (void)state;
+TEST(layers_serve_another_home) {
   command c;
   char site[300], lines[320];
   snprintf(site, sizeof site, "%s/site", folder.path);
@@ -115,8 +110,7 @@ static void pin(const char *db, const char *variant) {
   command_release(&c);
 }
 
-static void pins_that_disagree_are_reported(void **state) {
-  (void)state;
+TEST(pins_that_disagree_are_reported) {
   command c;
   char merged[320];
   char *step, *kernel;
@@ -139,8 +133,7 @@ static void pins_that_disagree_are_reported(void **state) {
 }
 
 /* What an administrator puts in the place of a database, and takes back. */
-static void rolling_back_brings_the_former_choice(void **state) {
-  (void)state;
+TEST(rolling_back_brings_the_former_choice) {
   command c;
   char merged[320], before[320];
   char *steps[3], *kernels[3];
@@ -166,8 +159,7 @@ static void rolling_back_brings_the_former_choice(void **state) {
   for (int i = 0; i < 3; i++) free(steps[i]), free(kernels[i]);
 }
 
-static void without_a_place_to_write(void **state) {
-  (void)state;
+TEST(without_a_place_to_write) {
   command c;
   setenv("XDG_DATA_HOME", "/proc/none", 1);
   setenv("XDG_CACHE_HOME", "/proc/none", 1);
@@ -180,8 +172,7 @@ static void without_a_place_to_write(void **state) {
 }
 
 /* Also where no system.db is. */
-static void an_archive_is_found_beside_the_library(void **state) {
-  (void)state;
+TEST(an_archive_is_found_beside_the_library) {
   command c;
   char path[400], program[400];
   static const char *const folders[] = {"bin", "share", "share/warploom"};
@@ -208,13 +199,4 @@ static void an_archive_is_found_beside_the_library(void **state) {
   unsetenv("WARPLOOM_KERNELS");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_homes, folder_end)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      TEST(exported_lines_serve_another_home), TEST(layers_serve_another_home),
-      TEST(pins_that_disagree_are_reported),   TEST(rolling_back_brings_the_former_choice),
-      TEST(without_a_place_to_write),          TEST(an_archive_is_found_beside_the_library),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(make_homes, folder_end)

@@ -1,15 +1,11 @@
 /* export --format c: the library that is built from the folder chooses as the full one does and computes the same bits,
  * links no compiler and no database, says what it does not contain, and replaces a kernel that it does not contain. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/csr/stats.h"
 #include "core/problem/spec_key.h"
@@ -19,6 +15,7 @@
 #include "runtime/context.h"
 #include "select/case.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 #define SHIPPED WLM_SOURCE_DIR "/share/warploom/system.db"
@@ -197,8 +194,7 @@ static int64_t assert_same_lines(const char *full, const char *exported, const c
   return compared;
 }
 
-static void host_chooses_and_computes_the_same(void **state) {
-  (void)state;
+TEST(host_chooses_and_computes_the_same) {
   char program[600], choices[600];
   command c;
   snprintf(library, sizeof library, "%s/library", folder.path);
@@ -242,8 +238,7 @@ static void host_chooses_and_computes_the_same(void **state) {
 }
 
 /* With whichever warnings the user's own build has. */
-static void the_sources_have_no_warnings(void **state) {
-  (void)state;
+TEST(the_sources_have_no_warnings) {
   static const char *const compilers[] = {"cc", "clang"};
   char line[1500];
   for (int i = 0; i < 2; i++) {
@@ -268,8 +263,7 @@ static void expect_refusal(const char *output, const char *list, const char *mes
 }
 
 /* Also before the work that could take minutes: what cannot be written, and files that are not ours. */
-static void wrong_lists_and_folders_are_named(void **state) {
-  (void)state;
+TEST(wrong_lists_and_folders_are_named) {
   static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
   static const struct {
     const char *rest, *message;
@@ -302,8 +296,7 @@ static void wrong_lists_and_folders_are_named(void **state) {
 }
 
 /* libwarploom-run itself, with empty tables. */
-static void a_program_grows_little(void **state) {
-  (void)state;
+TEST(a_program_grows_little) {
   static const char text[] = "#include \"exported/tables.h\"\nconst wlmi_exported wlmi_exported_tables = {0};\n";
   char line[2000], source[600];
   command c;
@@ -330,8 +323,7 @@ static void a_program_grows_little(void **state) {
 }
 
 /* Functions that need more than the exported library has. */
-static void the_rest_is_unsupported(void **state) {
-  (void)state;
+TEST(the_rest_is_unsupported) {
   static const char text[] =
       "#include <stdio.h>\n#include <string.h>\n#include <warploom/warploom_tune.h>\n"
       "#define REFUSED(call) if ((call) != WLM_ERR_UNSUPPORTED || !strstr(wlm_error_detail(), \"exported library\")) "
@@ -362,8 +354,7 @@ static void the_rest_is_unsupported(void **state) {
 }
 
 /* Only choices for one matrix are contained, so others get a kernel of the same problem, with one warning each. */
-static void a_missing_kernel_is_replaced(void **state) {
-  (void)state;
+TEST(a_missing_kernel_is_replaced) {
   static const char list[] = "# one matrix\nop=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 32 m0\n";
   char path[600], program[600], choices[600];
   command c;
@@ -394,8 +385,7 @@ static void a_missing_kernel_is_replaced(void **state) {
 }
 
 /* What keys leave out is named behind them: here tanh([.1 .2] * [1 3; 2 5] + [.5 -.5]). */
-static void policies_and_epilogues_are_named(void **state) {
-  (void)state;
+TEST(policies_and_epilogues_are_named) {
   static const char list[] =
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
       "+deterministic+bias+activation=tanh 2 m0\n";
@@ -435,8 +425,7 @@ static void policies_and_epilogues_are_named(void **state) {
   command_release(&c);
 }
 
-static void the_example_runs(void **state) {
-  (void)state;
+TEST(the_example_runs) {
   char source[600], program[600];
   command c;
   snprintf(source, sizeof source, "%s/examples/exported/list.txt", WLM_SOURCE_DIR);
@@ -477,8 +466,7 @@ static int make_gpu_library(const char *name, const char *arch, const char *list
 
 #define SUM "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
 
-static void gpu_chooses_the_same(void **state) {
-  (void)state;
+TEST(gpu_chooses_the_same) {
   char program[600];
   if (!make_gpu_library("gpu", "sm_90", SUM " 32 m0 m1 m2 m3 m4 m5 m6 m7 m8\n")) skip();
   snprintf(program, sizeof program, "%s/gpu_choices", folder.path);
@@ -496,8 +484,7 @@ static void gpu_chooses_the_same(void **state) {
   free(older);
 }
 
-static void newer_gpus_run_ptx(void **state) {
-  (void)state;
+TEST(newer_gpus_run_ptx) {
   char program[600];
   if (!make_gpu_library("ptx", "compute_80", SUM " 32 m0\n")) skip();
   snprintf(program, sizeof program, "%s/ptx_choices", folder.path);
@@ -556,8 +543,7 @@ static int64_t write_statistics(const char *path, const char *list) {
 }
 
 /* The fake compiler emits no code, so that all kernels for these matrices are contained within seconds. */
-static void gpu_chooses_the_same_for_all_that_ships(void **state) {
-  (void)state;
+TEST(gpu_chooses_the_same_for_all_that_ships) {
   char path[600], list[600], program[600], none[600];
   command full, exported, c;
   setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
@@ -586,8 +572,7 @@ static void gpu_chooses_the_same_for_all_that_ships(void **state) {
 }
 
 /* NVRTC runs in the process of the command, which must end by the signal and not when NVRTC returns. */
-static void signals_end_it_while_nvrtc_compiles(void **state) {
-  (void)state;
+TEST(signals_end_it_while_nvrtc_compiles) {
   static const int signals[] = {SIGTERM, SIGINT};
   static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 8 100x100:500\n";
   char list[600], waits[600], begun[640];
@@ -614,8 +599,7 @@ static void signals_end_it_while_nvrtc_compiles(void **state) {
   unsetenv("WARPLOOM_NVRTC");
 }
 
-static void wrong_options_are_named(void **state) {
-  (void)state;
+TEST(wrong_options_are_named) {
   char path[600];
   command c;
   snprintf(path, sizeof path, "%s/wrong", folder.path);
@@ -652,21 +636,4 @@ static int begin(void **state) {
   return failed;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_options_are_named),
-      cmocka_unit_test(signals_end_it_while_nvrtc_compiles),
-      cmocka_unit_test(host_chooses_and_computes_the_same),
-      cmocka_unit_test(the_sources_have_no_warnings),
-      cmocka_unit_test(wrong_lists_and_folders_are_named),
-      cmocka_unit_test(a_program_grows_little),
-      cmocka_unit_test(the_rest_is_unsupported),
-      cmocka_unit_test(a_missing_kernel_is_replaced),
-      cmocka_unit_test(policies_and_epilogues_are_named),
-      cmocka_unit_test(the_example_runs),
-      cmocka_unit_test(gpu_chooses_the_same),
-      cmocka_unit_test(newer_gpus_run_ptx),
-      cmocka_unit_test(gpu_chooses_the_same_for_all_that_ships),
-  };
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

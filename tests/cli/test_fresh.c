@@ -1,17 +1,13 @@
 /* A fresh install: what commands show before anything was tuned, and files that they do not create. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
-static void the_shipped_database_is_shown(void **state) {
-  (void)state;
+TEST(the_shipped_database_is_shown) {
   command c, same;
   command_expect(&c, &folder, 0, "db", "list", "--json");
   assert_contains(c.out, "share/warploom/system.db");
@@ -33,8 +29,7 @@ static void the_shipped_database_is_shown(void **state) {
 }
 
 /* As soon as the user has tuned something, the commands show the user's database. */
-static void the_users_database_is_shown_first(void **state) {
-  (void)state;
+TEST(the_users_database_is_shown_first) {
   command c;
   command_expect(&c, &folder, 0, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
   command_release(&c);
@@ -44,8 +39,7 @@ static void the_users_database_is_shown_first(void **state) {
   command_release(&c);
 }
 
-static void no_home_folder_is_created(void **state) {
-  (void)state;
+TEST(no_home_folder_is_created) {
   command c;
   char home[320];
   snprintf(home, sizeof home, "%s", folder_file(&folder, "nobody"));
@@ -62,11 +56,4 @@ static void no_home_folder_is_created(void **state) {
   assert_int_equal(access(home, F_OK), -1);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_shipped_database_is_shown),
-      cmocka_unit_test(the_users_database_is_shown_first),
-      cmocka_unit_test(no_home_folder_is_created),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

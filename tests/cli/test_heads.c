@@ -1,19 +1,15 @@
 /* --heads on the command line: problems with heads are run, checked, tuned, stored separately, explained and exported.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define INPUT "uniform:rows=300,d=7"
 
-static void runs_and_checks(void **state) {
-  (void)state;
+TEST(runs_and_checks) {
   static const char *const more[][2] = {{"--op", "div.max"},
                                         {"--type", "f16"},
                                         {"--operation", "sddmm"},
@@ -33,8 +29,7 @@ static void runs_and_checks(void **state) {
 }
 
 /* Measurements for one number of heads are not used for another one; export and import keep the number. */
-static void tunes_exports_and_imports(void **state) {
-  (void)state;
+TEST(tunes_exports_and_imports) {
   char lines[320], copy[320];
   command c;
   snprintf(lines, sizeof lines, "%s/lines.jsonl", folder.path);
@@ -66,8 +61,7 @@ static void tunes_exports_and_imports(void **state) {
   free(second);
 }
 
-static void refuses_invalid_heads(void **state) {
-  (void)state;
+TEST(refuses_invalid_heads) {
   command c;
   command_expect(&c, &folder, 2, "run", INPUT, "-n", "32", "--heads", "3", "--device", "host");
   assert_contains(c.err, "--heads is 3, must be 1 or more and divide n = 32");
@@ -77,8 +71,7 @@ static void refuses_invalid_heads(void **state) {
   command_release(&c);
 }
 
-static void shows_the_kernel(void **state) {
-  (void)state;
+TEST(shows_the_kernel) {
   command c;
   command_expect(&c, &folder, 0, "show", "row_vec/lanes=8,vector=4,batch=4", "-n", "32", "--heads", "8");
   assert_contains(c.out, "wlm_load_head_a(args, p");
@@ -89,12 +82,4 @@ static void shows_the_kernel(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_and_checks),
-      cmocka_unit_test(tunes_exports_and_imports),
-      cmocka_unit_test(refuses_invalid_heads),
-      cmocka_unit_test(shows_the_kernel),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,13 +1,10 @@
 /* --help, the man page and the completions agree with each other and with the commands that run. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 enum { MOST = 64, NAME = 64 };
 
@@ -72,8 +69,7 @@ static char *case_of(const char *text, const char *name) {
   return strndup(at, strcspn(at, "\n"));
 }
 
-static void man_page_and_completions_have_every_option(void **state) {
-  (void)state;
+TEST(man_page_and_completions_have_every_option) {
   for (int i = 0; i < name_count; i++) {
     char line[NAME + 16], option[NAME], escaped[NAME + 8];
     int size;
@@ -98,8 +94,7 @@ static void man_page_and_completions_have_every_option(void **state) {
 }
 
 /* Each example of the help parses, with the arguments of its command only. */
-static void examples_parse(void **state) {
-  (void)state;
+TEST(examples_parse) {
   int count = 0;
   for (int i = 0; i < name_count; i++) {
     char line[512];
@@ -116,8 +111,7 @@ static void examples_parse(void **state) {
 }
 
 /* Calls the function as bash does: with the words so far, the last one incomplete. */
-static void bash_completes(void **state) {
-  (void)state;
+TEST(bash_completes) {
   static const struct {
     const char *words, *expected;
   } cases[] = {
@@ -143,8 +137,7 @@ static void bash_completes(void **state) {
   }
 }
 
-static void zsh_and_mandoc_accept_the_texts(void **state) {
-  (void)state;
+TEST(zsh_and_mandoc_accept_the_texts) {
   write_whole(folder_file(&folder, "page.1"), man, strlen(man));
   write_whole(folder_file(&folder, "_warploom"), zsh, strlen(zsh));
   free(run("! command -v zsh > /dev/null || zsh -n _warploom"));
@@ -153,8 +146,7 @@ static void zsh_and_mandoc_accept_the_texts(void **state) {
   free(said);
 }
 
-static void help_of_a_command(void **state) {
-  (void)state;
+TEST(help_of_a_command) {
   char *two = warploom("help db list"), *one = warploom("db list --help");
   assert_string_equal(two, one);
   free(one);
@@ -165,13 +157,4 @@ static void help_of_a_command(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(man_page_and_completions_have_every_option),
-      cmocka_unit_test(examples_parse),
-      cmocka_unit_test(bash_completes),
-      cmocka_unit_test(zsh_and_mandoc_accept_the_texts),
-      cmocka_unit_test(help_of_a_command),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

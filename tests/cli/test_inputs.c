@@ -1,14 +1,11 @@
 /* INPUT: a file's content decides its format, "-" is standard input, and several inputs are processed in order. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
 #include "support/npz.h"
+#include "support/test.h"
 
 static const char matrix_text[] = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1.5\n3 2 -2\n";
 
@@ -19,8 +16,7 @@ static void shell(command *c, const char *line) {
   command_wait(c);
 }
 
-static void content_decides(void **state) {
-  (void)state;
+TEST(content_decides) {
   static const char *const lines[] = {
       "cp small.mtx graph.txt && '" WLM_COMMAND "' stats graph.txt --json",
       "cp small.mtx plain.mtx.gz && '" WLM_COMMAND "' stats plain.mtx.gz --json",
@@ -43,8 +39,7 @@ static void content_decides(void **state) {
   }
 }
 
-static void refuses_other_matrix_formats(void **state) {
-  (void)state;
+TEST(refuses_other_matrix_formats) {
   static const struct {
     const char *line, *said;
   } cases[] = {
@@ -73,8 +68,7 @@ static void refuses_other_matrix_formats(void **state) {
 }
 
 /* The same matrix in each format gives the same fingerprint. */
-static void edge_lists_and_scipy_files(void **state) {
-  (void)state;
+TEST(edge_lists_and_scipy_files) {
   static const char *const lines[] = {
       "printf '# SNAP\\n0\\t0\\t1.5\\n2\\t1\\t-2\\n' > edges.txt && '" WLM_COMMAND "' stats edges.txt --json",
       "printf 'source,target,weight\\n0,0,1.5\\n2,1,-2\\n' | gzip > edges.csv.gz && '" WLM_COMMAND
@@ -112,8 +106,7 @@ static void edge_lists_and_scipy_files(void **state) {
 }
 
 /* ./demo refuses a wrong file before it builds, which would take longer than the time limit here. */
-static void demo_checks_its_file_first(void **state) {
-  (void)state;
+TEST(demo_checks_its_file_first) {
   static const struct {
     const char *make, *said;
   } cases[] = {
@@ -136,8 +129,7 @@ static void demo_checks_its_file_first(void **state) {
 }
 
 /* A pipe can be read once only: from its begin to its end, without opening it again. */
-static void pipes_are_read_once(void **state) {
-  (void)state;
+TEST(pipes_are_read_once) {
   static const char *const commands[] = {"stats",
                                          "run -n 8 --device host",
                                          "explain -n 8 --device host",
@@ -165,8 +157,7 @@ static void pipes_are_read_once(void **state) {
     }
 }
 
-static void files_of_lines_may_be_pipes(void **state) {
-  (void)state;
+TEST(files_of_lines_may_be_pipes) {
   static const char *const lines[] = {
       "mkfifo lines; { printf '{\"warploom\":\"tuned\",\"version\":1}\\n' > lines & } && timeout 60 '" WLM_COMMAND
       "' import lines --db imported.db",
@@ -182,8 +173,7 @@ static void files_of_lines_may_be_pipes(void **state) {
 }
 
 /* With --json each input gives one line. */
-static void several_inputs(void **state) {
-  (void)state;
+TEST(several_inputs) {
   static const char *const commands[] = {"stats", "run", "explain", "compare"};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     const char *argv[] = {
@@ -215,8 +205,7 @@ static void several_inputs(void **state) {
 }
 
 /* Inputs that cannot be read are named at the end, and the others are done; tune reports them before it measures. */
-static void unreadable_inputs_are_left_out(void **state) {
-  (void)state;
+TEST(unreadable_inputs_are_left_out) {
   static const char *const commands[] = {"stats", "run -n 8 --device host", "explain -n 8 --device host",
                                          "compare -n 8 --device host", "tune -n 8 --device host --budget 0.1s"};
   static const char last[] =
@@ -250,16 +239,4 @@ static void unreadable_inputs_are_left_out(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_decides),
-      cmocka_unit_test(refuses_other_matrix_formats),
-      cmocka_unit_test(pipes_are_read_once),
-      cmocka_unit_test(files_of_lines_may_be_pipes),
-      cmocka_unit_test(several_inputs),
-      cmocka_unit_test(unreadable_inputs_are_left_out),
-      cmocka_unit_test(edge_lists_and_scipy_files),
-      cmocka_unit_test(demo_checks_its_file_first),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,14 +1,11 @@
 /* The files of `cmake --install` are complete: the examples build against them by pkg-config and by find_package, and
  * the installed command runs. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 /* Runs a shell line in the folder and returns what it printed; free(). */
 static char *shell(const char *line) {
@@ -28,8 +25,7 @@ static char *shell(const char *line) {
 static const char result[] = "7 70\n6 60\n", custom_result[] = "3 10\n2 0\n1.119 6.424\n0 0\n";
 static const char attention_result[] = "0.58 31.22\n2.80 92.34\n2.63 274.39\n3.00 1000.00\n";
 
-static void installs(void **state) {
-  (void)state;
+TEST(installs) {
   free(shell("cmake --install '" WLM_BINARY_DIR "' --prefix \"$PWD/prefix\""));
   char *out = shell("./prefix/bin/warploom info --device host");
   assert_contains(out, wlm_version_string());
@@ -47,8 +43,7 @@ static void installs(void **state) {
 }
 
 /* The soname: a program linked to 0.2 runs with every 0.2.x and with no other version. */
-static void states_its_version(void **state) {
-  (void)state;
+TEST(states_its_version) {
   char name[64];
   free(shell("test -f prefix/include/warploom/warploom.h && test -f prefix/include/warploom/warploom_tune.h"));
   char *out = shell(
@@ -63,8 +58,7 @@ static void states_its_version(void **state) {
   free(out);
 }
 
-static void builds_by_pkg_config(void **state) {
-  (void)state;
+TEST(builds_by_pkg_config) {
   if (system("command -v pkg-config > /dev/null")) {
     print_message("SKIPPED: no pkg-config\n");
     skip();
@@ -87,8 +81,7 @@ static void builds_by_pkg_config(void **state) {
 }
 
 /* warploom.pc names all that a program needs that links statically. */
-static void private_libraries_are_complete(void **state) {
-  (void)state;
+TEST(private_libraries_are_complete) {
   char *out = shell("cc -o static_example '" WLM_SOURCE_DIR
                     "/examples/spmm.c' -I prefix/include \"$(find prefix -name libwarploom.a)\" "
                     "$(sed -n 's/^Libs.private: //p' $(find . -name warploom.pc)); ./static_example");
@@ -97,8 +90,7 @@ static void private_libraries_are_complete(void **state) {
 }
 
 /* The first C block of README compiles and links, with the variables that it takes from its reader. */
-static void readme_builds_by_pkg_config(void **state) {
-  (void)state;
+TEST(readme_builds_by_pkg_config) {
   if (system("command -v pkg-config > /dev/null")) {
     print_message("SKIPPED: no pkg-config\n");
     skip();
@@ -127,8 +119,7 @@ static void build_in(const char *languages, const char *program) {
 }
 
 /* Links with both libraries of the package; the program linked statically does not need libwarploom.so. */
-static void builds_by_find_package(void **state) {
-  (void)state;
+TEST(builds_by_find_package) {
   build_in("C", WLM_SOURCE_DIR "/examples/spmm.c");
   char *out = shell("./user/with_shared; ldd user/with_shared | grep -c libwarploom");
   assert_contains(out, result);
@@ -139,8 +130,7 @@ static void builds_by_find_package(void **state) {
   free(out);
 }
 
-static void builds_in_a_project_of_cpp_alone(void **state) {
-  (void)state;
+TEST(builds_in_a_project_of_cpp_alone) {
   static const char program[] =
       "#include <cstdio>\n#include <warploom/warploom.h>\nint main() { std::puts(wlm_version_string()); }\n";
   write_whole(folder_file(&folder, "version.cpp"), program, strlen(program));
@@ -152,8 +142,7 @@ static void builds_in_a_project_of_cpp_alone(void **state) {
 
 /* A project that adds this one by add_subdirectory gets the library without its tests, whether or not it has tests
  * itself. */
-static void builds_by_add_subdirectory(void **state) {
-  (void)state;
+TEST(builds_by_add_subdirectory) {
   static const char project[] =
       "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\ninclude(CTest)\n"
       "add_subdirectory(" WLM_SOURCE_DIR
@@ -168,16 +157,14 @@ static void builds_by_add_subdirectory(void **state) {
   free(out);
 }
 
-static void configures_without_cmocka(void **state) {
-  (void)state;
+TEST(configures_without_cmocka) {
   char *out = shell("cmake -S '" WLM_SOURCE_DIR "' -B plain -DCMAKE_DISABLE_FIND_PACKAGE_cmocka=ON");
   assert_contains(out, "Tests: not built");
   free(out);
 }
 
 /* The shared library exports only what the public headers declare. */
-static void hides_its_symbols(void **state) {
-  (void)state;
+TEST(hides_its_symbols) {
   char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
   assert_contains(out, "wlm_spmm");
   assert_null(strstr(out, "wlmi_generator_create"));
@@ -185,18 +172,4 @@ static void hides_its_symbols(void **state) {
   free(out);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(installs),
-      cmocka_unit_test(states_its_version),
-      cmocka_unit_test(builds_by_pkg_config),
-      cmocka_unit_test(private_libraries_are_complete),
-      cmocka_unit_test(readme_builds_by_pkg_config),
-      cmocka_unit_test(builds_by_find_package),
-      cmocka_unit_test(builds_in_a_project_of_cpp_alone),
-      cmocka_unit_test(builds_by_add_subdirectory),
-      cmocka_unit_test(configures_without_cmocka),
-      cmocka_unit_test(hides_its_symbols),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

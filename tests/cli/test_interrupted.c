@@ -1,9 +1,7 @@
 /* A tuner that is killed or interrupted, or runs beside another one. The command prints a line for each measurement
  * after it is on the disk, so the database must hold at least these. Import and prune do all or nothing. WARPLOOM_FULL:
  * ten times as many kills. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
 #include "support/db_fixture.h"
 #include "support/script.h"
+#include "support/test.h"
 
 #define MATRIX "uniform:rows=3000,d=12"
 #define SMALL  "uniform:rows=500,d=4"
@@ -85,8 +82,7 @@ static void kill_tuner(command *c, int life, int whole_ms, uint64_t *random) {
 
 /* Each file sees ten lives of the tuner, the first of which make it and the kernel cache, and one that is left alone.
  * Those of the file before all others are, too: they tell how long that takes. */
-static void killed(void **state) {
-  (void)state;
+TEST(killed) {
   uint64_t random = 5;
   int killed = 0, while_measuring = 0, whole_ms = 0;
   char database[320], cache[320];
@@ -169,8 +165,7 @@ static void kill_changing(const char *action, const char *argument, const char *
 }
 
 /* A half of an import or of a deletion is never seen. */
-static void all_or_nothing(void **state) {
-  (void)state;
+TEST(all_or_nothing) {
   command c;
   wlm_store *store;
   char database[320], more[320], lines[320];
@@ -201,8 +196,7 @@ static void all_or_nothing(void **state) {
 
 /* After kills the same command measures what is missing. A busy machine measures noisy kernels again, so it may take
  * several runs until there is nothing left to do. */
-static void the_same_command_resumes(void **state) {
-  (void)state;
+TEST(the_same_command_resumes) {
   uint64_t random = 9;
   command c;
   char database[320];
@@ -252,8 +246,7 @@ static int64_t candidates_stored(const char *database) {
 
 /* Measurements are stored and shown, temporary files are removed, and the process ends by the signal, so that the
  * shell that called it stops, too. */
-static void interrupted(void **state) {
-  (void)state;
+TEST(interrupted) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   char database[320], temporary[320];
   snprintf(temporary, sizeof temporary, "%s/temporary", folder.path);
@@ -284,8 +277,7 @@ static void interrupted(void **state) {
 }
 
 /* A signal ends the command together with a compiler that hangs, and with the programs of that compiler. */
-static void a_compiler_that_hangs(void **state) {
-  (void)state;
+TEST(a_compiler_that_hangs) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
   static const char *const actions[] = {"tune", "run"};
   setenv("D", folder.path, 1);
@@ -311,8 +303,7 @@ static void a_compiler_that_hangs(void **state) {
 }
 
 /* A signal that the caller ignores, as nohup does, stays ignored. */
-static void ignored_signals_stay_ignored(void **state) {
-  (void)state;
+TEST(ignored_signals_stay_ignored) {
   command c;
   char database[320];
   snprintf(database, sizeof database, "%s/ignored.db", folder.path);
@@ -330,8 +321,7 @@ static void ignored_signals_stay_ignored(void **state) {
   command_release(&c);
 }
 
-static void without_candidates(void **state) {
-  (void)state;
+TEST(without_candidates) {
   command c;
   char database[320];
   snprintf(database, sizeof database, "%s/nothing.db", folder.path);
@@ -343,8 +333,7 @@ static void without_candidates(void **state) {
   }
 }
 
-static void four_at_once(void **state) {
-  (void)state;
+TEST(four_at_once) {
   enum { PROCESSES = 4 };
   command c[PROCESSES];
   int64_t lines = 0;
@@ -371,16 +360,4 @@ static int begin(void **state) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(killed),
-      cmocka_unit_test(all_or_nothing),
-      cmocka_unit_test(the_same_command_resumes),
-      cmocka_unit_test(interrupted),
-      cmocka_unit_test(a_compiler_that_hangs),
-      cmocka_unit_test(ignored_signals_stay_ignored),
-      cmocka_unit_test(without_candidates),
-      cmocka_unit_test(four_at_once),
-  };
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

@@ -1,17 +1,12 @@
 /* A matrix or operand that does not fit into memory is reported before it is read or allocated; --force continues. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include <cmocka.h>
-
 #include "cli/machine.h"
 #include "support/command.h"
+#include "support/test.h"
 
 /* A file of 67 bytes. Its matrix takes 2.3 GB, and each column of C 1.2 GB more. */
 static const char tall[] = "%%MatrixMarket matrix coordinate pattern general\n300000000 1 1\n1 1\n";
@@ -29,8 +24,7 @@ static void expect_refused(command *c, const char *operand, const char *mend) {
   command_release(c);
 }
 
-static void operands_are_named(void **state) {
-  (void)state;
+TEST(operands_are_named) {
   command c;
   command_expect(&c, &folder, 1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
   expect_refused(&c, "synth:rows=2000,d=8,cv=1: B needs 16000.0 GB", "use a smaller -n, or --force");
@@ -49,8 +43,7 @@ static void operands_are_named(void **state) {
 }
 
 /* With an address space of 3 GB the matrix alone does not fit. A run with --force ends when an allocation fails. */
-static void limits_are_respected_and_force_continues(void **state) {
-  (void)state;
+TEST(limits_are_respected_and_force_continues) {
   struct rlimit before, less;
   command c;
   assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
@@ -74,8 +67,7 @@ static void limits_are_respected_and_force_continues(void **state) {
 }
 
 /* The header of a small file decides, not its entries: 2^31 - 1 rows take 34 GB. */
-static void commands_without_a_product_check_the_matrix(void **state) {
-  (void)state;
+TEST(commands_without_a_product_check_the_matrix) {
   static const char tallest[] = "%%MatrixMarket matrix coordinate pattern general\n2147483647 1 0\n";
   static const char *const commands[][6] = {{"stats"}, {"convert", "-o", "/dev/null"}, {"explain", "--device", "host"}};
   struct rlimit before, less;
@@ -95,17 +87,11 @@ static void commands_without_a_product_check_the_matrix(void **state) {
   }
 }
 
-static void fitting_operands_run(void **state) {
-  (void)state;
+TEST(fitting_operands_run) {
   command c;
   assert_true(wlmi_machine_free_memory() > 1 << 20);
   command_expect(&c, &folder, 0, "run", "synth:rows=200,d=8,cv=1", "-n", "8", "--device", "host");
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(operands_are_named), cmocka_unit_test(limits_are_respected_and_force_continues),
-      cmocka_unit_test(commands_without_a_product_check_the_matrix), cmocka_unit_test(fitting_operands_run)};
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,19 +1,15 @@
 /* --message on the command line: messages are run, checked, tuned, explained, exported, recorded and compared, and
  * other spellings of a message find its measurements. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define INPUT "uniform:rows=300,d=7"
 
-static void runs_and_checks(void **state) {
-  (void)state;
+TEST(runs_and_checks) {
   static const char *const lines[][5] = {
       {"relu(b+e)"},
       {"relu(b+e)", "--op", "mean"},
@@ -56,8 +52,7 @@ static void expect_compared(const char *database, const char *text) {
 }
 
 /* Export and import carry the measurements, which all spellings find. */
-static void spellings_share_measurements(void **state) {
-  (void)state;
+TEST(spellings_share_measurements) {
   char database[320], copy[320], lines[320], again[320];
   command c;
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
@@ -89,8 +84,7 @@ static void spellings_share_measurements(void **state) {
   }
 }
 
-static void recorded_messages_are_tuned(void **state) {
-  (void)state;
+TEST(recorded_messages_are_tuned) {
   static const char input[] = "synth:rows=400,d=5,cv=1.2"; /* tuned on another matrix like it */
   char database[320];
   command c;
@@ -115,8 +109,7 @@ static void recorded_messages_are_tuned(void **state) {
 }
 
 /* Eight operands and results of n values for each edge: on large matrices of the design they do not fit. */
-static void the_design_leaves_out_what_does_not_fit(void **state) {
-  (void)state;
+TEST(the_design_leaves_out_what_does_not_fit) {
   static const char wide[] = "p:edge;q:edge;r:edge;sum=p+q+r+e+b;edge=p;edge=q;edge=r;edge=e";
   double cells[2];
   for (int i = 0; i < 2; i++) {
@@ -129,8 +122,7 @@ static void the_design_leaves_out_what_does_not_fit(void **state) {
   assert_true(cells[1] > 0 && cells[1] < cells[0]);
 }
 
-static void pins_apply_to_messages(void **state) {
-  (void)state;
+TEST(pins_apply_to_messages) {
   char database[320];
   command c;
   snprintf(database, sizeof database, "%s/pins.db", folder.path);
@@ -145,8 +137,7 @@ static void pins_apply_to_messages(void **state) {
 }
 
 /* No baseline computes messages, so the verdict names the product that was timed, and a report does not count it. */
-static void compares_with_a_product(void **state) {
-  (void)state;
+TEST(compares_with_a_product) {
   command c;
   command_expect(&c, &folder, 0, "compare", INPUT, "-n", "16", "--device", "host", "--samples", "3", "--message",
                  "relu(b+e)");
@@ -161,8 +152,7 @@ static void compares_with_a_product(void **state) {
   command_release(&c);
 }
 
-static void shows_the_kernel(void **state) {
-  (void)state;
+TEST(shows_the_kernel) {
   command c;
   command_expect(&c, &folder, 0, "show", "row_vec", "-n", "64", "--target", "cuda", "--message", "relu(b+e)");
   assert_contains(c.out, "wlm_relu(v_b+v_e)");
@@ -172,15 +162,4 @@ static void shows_the_kernel(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs_and_checks),
-      cmocka_unit_test(spellings_share_measurements),
-      cmocka_unit_test(recorded_messages_are_tuned),
-      cmocka_unit_test(the_design_leaves_out_what_does_not_fit),
-      cmocka_unit_test(pins_apply_to_messages),
-      cmocka_unit_test(compares_with_a_product),
-      cmocka_unit_test(shows_the_kernel),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

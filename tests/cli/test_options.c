@@ -1,13 +1,10 @@
 /* Each command accepts the options that its --help lists; any other is an error instead of being ignored. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define TWIN "uniform:rows=20,d=2"
 
@@ -71,8 +68,7 @@ static int is_listed(const char *help, const char *option) {
   return strstr(strstr(help, "options:"), line) != NULL;
 }
 
-static void unlisted_options_are_refused(void **state) {
-  (void)state;
+TEST(unlisted_options_are_refused) {
   for (int k = 0; k < COMMANDS; k++) {
     command help;
     int listed = 0;
@@ -99,8 +95,7 @@ static void unlisted_options_are_refused(void **state) {
 }
 
 /* The table above has every option that a command lists. */
-static void the_table_has_every_option(void **state) {
-  (void)state;
+TEST(the_table_has_every_option) {
   for (int k = 0; k < COMMANDS; k++) {
     command help;
     run_with(&help, commands[k].words, "--help", NULL);
@@ -118,8 +113,4 @@ static void the_table_has_every_option(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(unlisted_options_are_refused),
-                                     cmocka_unit_test(the_table_has_every_option)};
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

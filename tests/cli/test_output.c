@@ -1,9 +1,7 @@
 /* Commands that write a file (-o): a failure leaves the old file as it was and nothing beside it; devices and pipes are
  * written as they are and stay. */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
 #include "support/db_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static const char old_text[] = "precious\n";
 
@@ -64,8 +60,7 @@ static int output_begin(void **state) {
 }
 
 /* A limit on the size of files stands for a full disk. */
-static void a_full_disk_keeps_the_old_file(void **state) {
-  (void)state;
+TEST(a_full_disk_keeps_the_old_file) {
   for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
     char line[512];
     command c;
@@ -79,8 +74,7 @@ static void a_full_disk_keeps_the_old_file(void **state) {
   }
 }
 
-static void bench_refuses_files_of_others(void **state) {
-  (void)state;
+TEST(bench_refuses_files_of_others) {
   static const char *const contents[] = {old_text, "precious", "{\"suite\":\"core\"}\nprecious"};
   for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
     write_whole(folder_file(&folder, "notes"), contents[i], strlen(contents[i]));
@@ -91,8 +85,7 @@ static void bench_refuses_files_of_others(void **state) {
 }
 
 /* Not the system's /dev/full: a command that removes it would harm other programs. */
-static void devices_stay(void **state) {
-  (void)state;
+TEST(devices_stay) {
   static const char *const lines[] = {
       "\"$W\" convert small.mtx -o full",
       "\"$W\" export --db samples.db -o full",
@@ -113,8 +106,7 @@ static void devices_stay(void **state) {
   }
 }
 
-static void pipes_are_written_as_they_are(void **state) {
-  (void)state;
+TEST(pipes_are_written_as_they_are) {
   static const struct {
     const char *line, *begin;
   } cases[] = {
@@ -138,8 +130,7 @@ static void pipes_are_written_as_they_are(void **state) {
 }
 
 /* The shell has opened the file to append. */
-static void a_file_behind_a_descriptor_is_appended_to(void **state) {
-  (void)state;
+TEST(a_file_behind_a_descriptor_is_appended_to) {
   static const char *const lines[] = {"\"$W\" export --db samples.db -o /dev/stdout >> all",
                                       "\"$W\" convert small.mtx -o /dev/fd/3 3>> all"};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -152,8 +143,7 @@ static void a_file_behind_a_descriptor_is_appended_to(void **state) {
   }
 }
 
-static void links_and_modes_stay(void **state) {
-  (void)state;
+TEST(links_and_modes_stay) {
   struct stat info;
   write_whole(folder_file(&folder, "target"), old_text, strlen(old_text));
   shell_expect(0, "", "chmod 600 target && ln -s target link && \"$W\" convert small.mtx -o link");
@@ -171,8 +161,7 @@ static void links_and_modes_stay(void **state) {
 }
 
 /* Whether the signal comes before, during or after the writing: the file is the old one or the new one. */
-static void an_interrupt_leaves_nothing_beside(void **state) {
-  (void)state;
+TEST(an_interrupt_leaves_nothing_beside) {
   command c;
   char out[320];
   snprintf(out, sizeof out, "%s", folder_file(&folder, "big.mtx"));
@@ -192,15 +181,4 @@ static void an_interrupt_leaves_nothing_beside(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_full_disk_keeps_the_old_file),
-      cmocka_unit_test(bench_refuses_files_of_others),
-      cmocka_unit_test(pipes_are_written_as_they_are),
-      cmocka_unit_test(a_file_behind_a_descriptor_is_appended_to),
-      cmocka_unit_test(links_and_modes_stay),
-      cmocka_unit_test(an_interrupt_leaves_nothing_beside),
-      cmocka_unit_test(devices_stay),
-  };
-  return test_group(tests, output_begin, folder_end);
-}
+GROUP(output_begin, folder_end)

@@ -1,14 +1,11 @@
 /* Recorded problems: run --record records a problem for which nothing similar was tuned, db lists it, and tune
  * --recorded tunes and removes it. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define INPUT "synth:rows=400,d=5,cv=1.2"
 
@@ -21,8 +18,7 @@ static void run_and_record(const char *widths, const char *op) {
   command_release(&c);
 }
 
-static void tuning_removes_recorded_problems(void **state) {
-  (void)state;
+TEST(tuning_removes_recorded_problems) {
   command c;
   snprintf(database, sizeof database, "%s/recorded.db", folder.path);
   run_and_record("4,64", "sum");
@@ -63,8 +59,7 @@ static void tuning_removes_recorded_problems(void **state) {
 }
 
 /* Even a budget of 1 ms measures one candidate. A problem stays recorded until all its candidates are measured. */
-static void the_same_command_resumes_after_a_budget(void **state) {
-  (void)state;
+TEST(the_same_command_resumes_after_a_budget) {
   int left = 1;
   snprintf(database, sizeof database, "%s/budget.db", folder.path);
   run_and_record("4", "sum");
@@ -83,8 +78,7 @@ static void the_same_command_resumes_after_a_budget(void **state) {
 
 /* Export and import carry recorded problems. A problem that cannot be tuned is reported and stays recorded, and the
  * others are tuned. */
-static void problems_that_cannot_be_tuned_stay_recorded(void **state) {
-  (void)state;
+TEST(problems_that_cannot_be_tuned_stay_recorded) {
   command c;
   char lines[320], other[320], line[1024];
   snprintf(database, sizeof database, "%s/from.db", folder.path);
@@ -116,8 +110,7 @@ static void problems_that_cannot_be_tuned_stay_recorded(void **state) {
   command_release(&c);
 }
 
-static void bad_command_lines(void **state) {
-  (void)state;
+TEST(bad_command_lines) {
   command c;
   command_expect(&c, &folder, 2, "tune", "--recorded", INPUT, "--device", "host");
   assert_contains(c.err, "tune --recorded: '" INPUT "' is one argument too many");
@@ -129,12 +122,4 @@ static void bad_command_lines(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tuning_removes_recorded_problems),
-      cmocka_unit_test(the_same_command_resumes_after_a_budget),
-      cmocka_unit_test(problems_that_cannot_be_tuned_stay_recorded),
-      cmocka_unit_test(bad_command_lines),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

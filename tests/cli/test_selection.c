@@ -1,18 +1,14 @@
 /* warploom bench selection: four lines per case, timed together, from a database that was tuned before. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 static const char input[] = "uniform:rows=400,d=5";
 
-static void four_ways_of_choosing_a_case(void **state) {
-  (void)state;
+TEST(four_ways_of_choosing_a_case) {
   static const char *const modes[] = {"tuned", "loo", "estimated", "rule"}, *const sources[] = {"fingerprint", "rule",
                                                                                                 "rule", "rule"};
   command c;
@@ -43,17 +39,10 @@ static void four_ways_of_choosing_a_case(void **state) {
   free(text);
 }
 
-static void needs_a_database(void **state) {
-  (void)state;
+TEST(needs_a_database) {
   command c;
   command_expect(&c, &folder, 2, "bench", "selection", "--device", "host", "-n", "16", input);
   assert_contains(c.err, "--db");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(four_ways_of_choosing_a_case),
-      cmocka_unit_test(needs_a_database),
-  };
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

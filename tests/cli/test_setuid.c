@@ -1,9 +1,5 @@
 /* A program with more rights than its caller ignores warploom's environment variables: the command runs setuid as
  * another user. Needs root. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +7,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
-#include "support/require.h"
 #include "support/script.h"
+#include "support/test.h"
 
 static int is_nosuid;
 
@@ -45,8 +39,7 @@ static void need_setuid(void) {
   if (is_nosuid) test_missing("setuid", "setuid", "the temporary folder is mounted nosuid");
 }
 
-static void environment_is_not_used(void **state) {
-  (void)state;
+TEST(environment_is_not_used) {
   command c;
   need_setuid();
   set_owner(0);
@@ -68,8 +61,7 @@ static void environment_is_not_used(void **state) {
 }
 
 /* Neither the compiler in the caller's PATH nor the one that WARPLOOM_CC names runs, nor any other. */
-static void no_compiler_runs(void **state) {
-  (void)state;
+TEST(no_compiler_runs) {
   command c;
   char *usual = strdup(getenv("PATH")), others[600], ran[320];
   need_setuid();
@@ -102,7 +94,4 @@ static void no_compiler_runs(void **state) {
   free(usual);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(environment_is_not_used), cmocka_unit_test(no_compiler_runs)};
-  return test_group(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

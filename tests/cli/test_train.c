@@ -1,16 +1,12 @@
 /* warploom train: reports the models that it trained, and problem classes with too few matrices. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
-static void a_missing_database_is_an_error(void **state) {
-  (void)state;
+TEST(a_missing_database_is_an_error) {
   command c;
   const char *database = folder_file(&folder, "none.db");
   command_expect(&c, &folder, 0, "train", "--device", "host", "--db", database);
@@ -24,8 +20,7 @@ static void a_missing_database_is_an_error(void **state) {
   assert_int_not_equal(access(database, F_OK), 0);
 }
 
-static void too_few_matrices_are_counted(void **state) {
-  (void)state;
+TEST(too_few_matrices_are_counted) {
   command c;
   const char *database = folder_file(&folder, "taught.db");
   command_expect(&c, &folder, 0, "tune", "uniform:rows=60,d=3", "-n", "8,16", "--device", "host", "--db", database,
@@ -44,8 +39,7 @@ static void too_few_matrices_are_counted(void **state) {
   command_release(&c);
 }
 
-static void enough_matrices_make_a_model(void **state) {
-  (void)state;
+TEST(enough_matrices_make_a_model) {
   command c;
   const char *database = folder_file(&folder, "taught.db");
   command_expect(&c, &folder, 0, "tune", "uniform:rows=61,d=3", "uniform:rows=62,d=3", "uniform:rows=63,d=3",
@@ -63,11 +57,4 @@ static void enough_matrices_make_a_model(void **state) {
   command_release(&c);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_missing_database_is_an_error),
-      cmocka_unit_test(too_few_matrices_are_counted),
-      cmocka_unit_test(enough_matrices_make_a_model),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

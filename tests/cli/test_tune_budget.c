@@ -1,15 +1,12 @@
 /* warploom tune with a budget that is too short: its messages, and that the same command continues. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define INPUT "uniform:rows=500,d=6"
 
@@ -22,8 +19,7 @@ static int64_t integer_at(const char *json, const char *path) {
 }
 
 /* A budget of 1 ms measures one candidate of each width per run. */
-static void a_budget_is_reported_and_the_same_command_resumes(void **state) {
-  (void)state;
+TEST(a_budget_is_reported_and_the_same_command_resumes) {
   enum { RUNS = 40 };
   command c;
   char database[320];
@@ -55,8 +51,7 @@ static void a_budget_is_reported_and_the_same_command_resumes(void **state) {
 }
 
 /* Candidates that were only screened are listed below all finalists, so the choice is above them. */
-static void the_choice_is_listed_above_screened_candidates(void **state) {
-  (void)state;
+TEST(the_choice_is_listed_above_screened_candidates) {
   command c;
   command_expect(&c, &folder, 0, "tune", INPUT, "-n", "48", "--device", "host", "--json", "--again");
   int looks = 0, precise = 0;
@@ -96,18 +91,10 @@ static int openings(const char *widths) {
 }
 
 /* Each width measures something, which is chosen from when the databases are read again at the end. */
-static void databases_are_read_as_often_for_three_widths_as_for_one(void **state) {
-  (void)state;
+TEST(databases_are_read_as_often_for_three_widths_as_for_one) {
   const int once = openings("24");
   assert_true(once > 0);
   assert_int_equal(openings("24,40,48"), once);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_budget_is_reported_and_the_same_command_resumes),
-      cmocka_unit_test(the_choice_is_listed_above_screened_candidates),
-      cmocka_unit_test(databases_are_read_as_often_for_three_widths_as_for_one),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

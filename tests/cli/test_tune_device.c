@@ -1,13 +1,10 @@
 /* warploom tune without an INPUT: tunes the cells of the design one after another, over several commands. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 static int64_t integer_after(const char *json, const char *key) {
   const char *at = strstr(json, key);
@@ -18,8 +15,7 @@ static int64_t integer_after(const char *json, const char *key) {
 /* Even a budget of 1 ms measures one candidate. Repeating the command continues with the same cell, the candidates
  * that are likely best first, until half of them are measured. Then it goes to another cell; the other half comes
  * last. */
-static void cells_are_tuned_one_after_another(void **state) {
-  (void)state;
+TEST(cells_are_tuned_one_after_another) {
   enum { RUNS = 40 };
   char database[320], first[256] = "", name[256];
   int64_t known = 0, first_n = 0;
@@ -54,7 +50,4 @@ static void cells_are_tuned_one_after_another(void **state) {
                                first) >= 3);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_tuned_one_after_another)};
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,16 +1,12 @@
 /* Damaged tuning databases: every damage gives an error, no damaged row is returned as valid, and the file stays as it
  * was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 enum { ROWS = 60 };
 static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
@@ -69,13 +65,9 @@ static int fault_noticed(const char *path) {
   return check != WLM_OK;
 }
 
-static void the_whole_file_is_clean(void **state) {
-  (void)state;
-  assert_int_equal(0, fault_noticed(folder_file(&folder, "good.db")));
-}
+TEST(the_whole_file_is_clean) { assert_int_equal(0, fault_noticed(folder_file(&folder, "good.db"))); }
 
-static void every_truncation_is_noticed(void **state) {
-  (void)state;
+TEST(every_truncation_is_noticed) {
   const char *path = folder_file(&folder, "cut.db");
   for (size_t size = 0; size < whole_size; size += size < 4096 ? 61 : 509) {
     write_whole(path, whole, size);
@@ -90,8 +82,7 @@ static void every_truncation_is_noticed(void **state) {
 
 /* A flipped byte may hit free space or a spare header field; then nothing is wrong. All records that are read must
  * be correct. */
-static void flipped_bytes_never_give_wrong_records(void **state) {
-  (void)state;
+TEST(flipped_bytes_never_give_wrong_records) {
   const char *path = folder_file(&folder, "flipped.db");
   unsigned char *copy = malloc(whole_size);
   uint64_t seed = 7;
@@ -109,8 +100,7 @@ static void flipped_bytes_never_give_wrong_records(void **state) {
 }
 
 /* Damage that SQLite cannot see: a value changed in place, still well-formed. */
-static void changed_values_are_noticed(void **state) {
-  (void)state;
+TEST(changed_values_are_noticed) {
   static const char *const changes[] = {
       "UPDATE measurement SET time_ps = time_ps - 1 WHERE id = (SELECT id FROM measurement WHERE NOT failed LIMIT 1)",
       "UPDATE matrix SET cv = cv + 1e-15 WHERE rows = 1001",
@@ -133,8 +123,7 @@ static void changed_values_are_noticed(void **state) {
   }
 }
 
-static void garbage_is_refused_and_kept(void **state) {
-  (void)state;
+TEST(garbage_is_refused_and_kept) {
   const char *path = folder_file(&folder, "garbage.db");
   unsigned char garbage[9000];
   uint64_t seed = 3;
@@ -157,13 +146,4 @@ static void garbage_is_refused_and_kept(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_whole_file_is_clean),
-      cmocka_unit_test(every_truncation_is_noticed),
-      cmocka_unit_test(flipped_bytes_never_give_wrong_records),
-      cmocka_unit_test(changed_values_are_noticed),
-      cmocka_unit_test(garbage_is_refused_and_kept),
-  };
-  return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown)

@@ -3,20 +3,16 @@
  * thousand. It covers the steps of the selection: with the whole database ("tuned"), without the matrix's own
  * measurements ("unseen"), and without any measurements ("rule").
  * WARPLOOM_UPDATE_GOLDEN=1 rewrites the file. Pruning the database changes none of the tuned decisions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/text.h"
 #include "select/classes.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 #include "support/shipped.h"
+#include "support/test.h"
 
 static const char golden[] = WLM_SOURCE_DIR "/tests/db/golden/decisions.tsv";
 enum { MODES = 3 };
@@ -32,8 +28,7 @@ static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snap
   }
 }
 
-static void decisions_equal_the_golden_file(void **state) {
-  (void)state;
+TEST(decisions_equal_the_golden_file) {
   shipped_database database;
   wlmi_snapshot snapshots[MODES];
   wlmi_text lines = {0};
@@ -66,8 +61,7 @@ static void decisions_equal_the_golden_file(void **state) {
 }
 
 /* With the fewest measurements that `db prune --keep` can leave, each matrix gets the same kernel. */
-static void pruning_changes_no_decision(void **state) {
-  (void)state;
+TEST(pruning_changes_no_decision) {
   static const int64_t calls[] = {1, 2, 10, 100, 1000, 1000000};
   shipped_database database;
   wlmi_snapshot whole, pruned;
@@ -103,8 +97,4 @@ static void pruning_changes_no_decision(void **state) {
   shipped_release(&database);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_equal_the_golden_file),
-                                     cmocka_unit_test(pruning_changes_no_decision)};
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

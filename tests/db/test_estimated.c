@@ -7,16 +7,11 @@
  * WARPLOOM_ESTIMATED set to a folder the test leaves each group of bench/suites/groups.tsv out, trains a model on the
  * rest (kept in the folder) and prints every case. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/problem/spec_key.h"
@@ -24,6 +19,7 @@
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 #include "support/shipped.h"
+#include "support/test.h"
 #include "tuner/train.h"
 
 enum { WIDE, NARROW, MODELS }; /* of sums in f32 */
@@ -283,8 +279,7 @@ static void print_quality(const char *matrices, quality of[MODELS][WAYS]) {
                     mean_of(&of[i][k]), of[i][k].worst, (long long)of[i][k].cases, (long long)of[i][k].unknown);
 }
 
-static void decisions_are_near_the_best(void **state) {
-  (void)state;
+TEST(decisions_are_near_the_best) {
   const char *folder = getenv("WARPLOOM_ESTIMATED");
   wlmi_snapshot all, others = {.case_count = 0};
   quality of[MODELS][WAYS] = {{{0}}};
@@ -324,8 +319,7 @@ static int is_another_real_one(const wlmi_case *c) {
 }
 
 /* The same on the other real matrices of the database. */
-static void other_matrices_are_served_as_well(void **state) {
-  (void)state;
+TEST(other_matrices_are_served_as_well) {
   wlmi_snapshot all, others;
   quality of[MODELS][WAYS] = {{{0}}};
   shipped_snapshot_make(&database, NULL, 0, &all);
@@ -354,8 +348,7 @@ static void other_matrices_are_served_as_well(void **state) {
 }
 
 /* The rules on the synthetic matrices of the database, most of them of the tuner's design. */
-static void rules_serve_the_design(void **state) {
-  (void)state;
+TEST(rules_serve_the_design) {
   static const wlmi_snapshot nothing = {.case_count = 0};
   wlmi_snapshot all;
   quality rules = {0};
@@ -379,9 +372,4 @@ static void rules_serve_the_design(void **state) {
   assert_true(mean_of(&rules) <= 1.12 && rules.worst <= 1.9 && rules.unknown <= 2);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(decisions_are_near_the_best),
-                                     cmocka_unit_test(other_matrices_are_served_as_well),
-                                     cmocka_unit_test(rules_serve_the_design)};
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

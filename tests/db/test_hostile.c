@@ -1,13 +1,8 @@
 /* Maliciously prepared databases: foreign objects in the schema are found before anything is written or read, `db
  * check` names them, and a repair leaves them out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/base/memory.h"
@@ -15,6 +10,7 @@
 #include "db/measurement_set.h"
 #include "db/store_state.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 static char path[320];
 
@@ -32,8 +28,7 @@ static void run_sql(const char *file, const char *sql) {
   sqlite3_close(db);
 }
 
-static void foreign_objects_are_named(void **state) {
-  (void)state;
+TEST(foreign_objects_are_named) {
   static const struct {
     const char *sql, *says;
     int64_t kept; /* the number of measurements that a repair keeps */
@@ -71,8 +66,7 @@ static void foreign_objects_are_named(void **state) {
 }
 
 /* The schema is compared before a migration runs, because its statements would run the trigger. */
-static void older_versions_are_compared_too(void **state) {
-  (void)state;
+TEST(older_versions_are_compared_too) {
   wlm_store *store;
   put_samples(path, 5);
   run_sql(path, "DROP TABLE recorded; PRAGMA user_version = 2");
@@ -84,8 +78,7 @@ static void older_versions_are_compared_too(void **state) {
   assert_contains(wlm_error_detail(), "the trigger 'evil'");
 }
 
-static void a_kernel_cache_is_emptied(void **state) {
-  (void)state;
+TEST(a_kernel_cache_is_emptied) {
   char file[320];
   wlmi_kernel_cache *cache;
   void *blob;
@@ -104,8 +97,7 @@ static void a_kernel_cache_is_emptied(void **state) {
 }
 
 /* Selection does not verify ids, so it must reject texts that are too long itself. */
-static void long_texts_are_rejected(void **state) {
-  (void)state;
+TEST(long_texts_are_rejected) {
   wlmi_measurement_set set = {0};
   const wlmi_measurement_record record = sample_measurement(3);
   wlmi_text class = {0};
@@ -125,13 +117,4 @@ static void long_texts_are_rejected(void **state) {
   wlmi_text_release(&class);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(foreign_objects_are_named),
-      TEST(older_versions_are_compared_too),
-      TEST(a_kernel_cache_is_emptied),
-      TEST(long_texts_are_rejected),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(begin, folder_end)

@@ -1,19 +1,15 @@
 /* Export and import: equal bytes, all or nothing, and a message with the line number for every kind of error in a line.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 
 #include "core/records/lines.h"
 #include "db/interchange.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 static wlm_store *store, *other;
 
@@ -67,8 +63,7 @@ static int64_t measurements_in(wlm_store *in) {
   return counts.measurements;
 }
 
-static void export_of_import_is_the_export(void **state) {
-  (void)state;
+TEST(export_of_import_is_the_export) {
   fill(store, 0, 70);
   char *first = export_of(store);
   int64_t added;
@@ -84,8 +79,7 @@ static void export_of_import_is_the_export(void **state) {
   wlm_string_free(second);
 }
 
-static void lines_are_sorted_by_id(void **state) {
-  (void)state;
+TEST(lines_are_sorted_by_id) {
   fill(store, 0, 40);
   char *text = export_of(store), last[WLM_HASH_HEX] = "";
   assert_memory_equal(text, "{\"warploom\":\"tuned\",\"version\":1}\n", 32);
@@ -100,8 +94,7 @@ static void lines_are_sorted_by_id(void **state) {
 }
 
 /* Merging two stores in either order gives the same bytes. */
-static void merging_commutes(void **state) {
-  (void)state;
+TEST(merging_commutes) {
   fill(store, 0, 30);
   fill(other, 20, 50);
   char *a = export_of(store), *b = export_of(other);
@@ -118,8 +111,7 @@ static void merging_commutes(void **state) {
   wlm_string_free(ba);
 }
 
-static void files_and_paths(void **state) {
-  (void)state;
+TEST(files_and_paths) {
   fill(store, 0, 10);
   char *text = export_of(store);
   const char *path = folder_file(&folder, "out.jsonl");
@@ -158,8 +150,7 @@ static void files_and_paths(void **state) {
   wlm_string_free(text);
 }
 
-static void a_symbolic_link_stays_one(void **state) {
-  (void)state;
+TEST(a_symbolic_link_stays_one) {
   char target[400];
   snprintf(target, sizeof target, "%s/target.jsonl", folder.path);
   write_whole(target, "old", 3);
@@ -174,8 +165,7 @@ static void a_symbolic_link_stays_one(void **state) {
   free(written);
 }
 
-static void a_failed_export_leaves_the_old_file(void **state) {
-  (void)state;
+TEST(a_failed_export_leaves_the_old_file) {
   FILE *full = fopen("/dev/full", "w");
   if (!full) skip();
   fill(store, 0, 10);
@@ -194,8 +184,7 @@ static char *replaced(const char *text, const char *from, const char *to) {
   return result;
 }
 
-static void malformed_lines_are_named(void **state) {
-  (void)state;
+TEST(malformed_lines_are_named) {
   static const struct {
     const char *from, *to, *message;
   } cases[] = {
@@ -275,8 +264,7 @@ static void keep_line(void *user, wlm_log_level level, const char *message) {
 }
 
 /* Version 2 is one that this library does not know: it may have other keys, values and kinds of lines. */
-static void of_newer_files_the_known_lines_are_read(void **state) {
-  (void)state;
+TEST(of_newer_files_the_known_lines_are_read) {
   wlmi_measurement_record record = sample_measurement(0), second = sample_measurement(1);
   wlmi_text line = {0}, other_line = {0}, text = {0};
   char warning[512] = "";
@@ -300,8 +288,7 @@ static void of_newer_files_the_known_lines_are_read(void **state) {
   wlmi_text_release(&text);
 }
 
-static void malformed_files_are_named(void **state) {
-  (void)state;
+TEST(malformed_files_are_named) {
   static const struct {
     const char *text, *message;
   } cases[] = {
@@ -331,8 +318,7 @@ static void malformed_files_are_named(void **state) {
 
 /* Import checks that a line is JSON before SQLite reads it: SQLite 3.40 crashes on the first of these lines, in
  * which an object stands for a key. */
-static void invalid_json_is_refused(void **state) {
-  (void)state;
+TEST(invalid_json_is_refused) {
   static const char *const lines[] = {
       "{\"\":\"\",\"\":2,{\"\":\"\",\"\":\"\",\"\":\"\",\"\":6,\"\":\"\"}:false,\"\":\"\",\"\":7}",
       "{1:2}",
@@ -361,8 +347,7 @@ static void invalid_json_is_refused(void **state) {
 }
 
 /* Exports of older versions have no prepare_ps; a line with prepare_ps = 0 has the same id. */
-static void a_missing_prepare_ps_is_0(void **state) {
-  (void)state;
+TEST(a_missing_prepare_ps_is_0) {
   const char *const old = export_of_0_1;
   wlmi_measurement_record *records;
   int64_t count, added;
@@ -386,8 +371,7 @@ static void a_missing_prepare_ps_is_0(void **state) {
 }
 
 /* Import accepts other spellings of the same content, as other tools write them. */
-static void other_spellings_are_the_same_content(void **state) {
-  (void)state;
+TEST(other_spellings_are_the_same_content) {
   static const char *const respelled[][2] = {
       {"\"time_ps\":1000000", "\"time_ps\" : 1000000 "}, {"}", "}\r"},          {"sm_90", "\\u0073m_90"},
       {"\"top_share\":0.1", "\"top_share\":1.00E-1"},    {"\u00e9", "\\u00e9"}, {"\"n\":32,", "\"n\":32,\t"}};
@@ -409,8 +393,7 @@ static void other_spellings_are_the_same_content(void **state) {
 }
 
 /* Import of a randomly damaged export never crashes, and accepts only lines that are unchanged. */
-static void damaged_lines_are_never_imported(void **state) {
-  (void)state;
+TEST(damaged_lines_are_never_imported) {
   fill(other, 0, 6);
   char *good = export_of(other), *copy = strdup(good);
   size_t size = strlen(good);
@@ -428,22 +411,4 @@ static void damaged_lines_are_never_imported(void **state) {
   wlm_string_free(good);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {
-      TEST(export_of_import_is_the_export),
-      TEST(lines_are_sorted_by_id),
-      TEST(merging_commutes),
-      TEST(files_and_paths),
-      TEST(a_symbolic_link_stays_one),
-      TEST(a_failed_export_leaves_the_old_file),
-      TEST(malformed_lines_are_named),
-      TEST(of_newer_files_the_known_lines_are_read),
-      TEST(malformed_files_are_named),
-      TEST(invalid_json_is_refused),
-      TEST(a_missing_prepare_ps_is_0),
-      TEST(other_spellings_are_the_same_content),
-      TEST(damaged_lines_are_never_imported),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(setup, teardown)

@@ -1,18 +1,13 @@
 /* The kernel archive: what was written is found again, a damaged or foreign file is refused, and one damaged kernel is
  * not given out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "core/base/memory.h"
 #include "db/kernel_archive.h"
-#include "support/asserts.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { KERNELS = 200, LONGEST = 3000 };
 
@@ -35,8 +30,7 @@ static const char *write_archive(const char *name, int first) {
   return folder.file;
 }
 
-static void kernels_are_found_again(void **state) {
-  (void)state;
+TEST(kernels_are_found_again) {
   wlmi_kernel_archive *archive;
   void *data;
   size_t size;
@@ -58,8 +52,7 @@ static void kernels_are_found_again(void **state) {
   wlmi_kernel_archive_close(NULL);
 }
 
-static void the_same_kernels_give_the_same_bytes(void **state) {
-  (void)state;
+TEST(the_same_kernels_give_the_same_bytes) {
   size_t size, size_again;
   unsigned char *first = read_whole(write_archive("first", 0), &size);
   unsigned char *again = read_whole(write_archive("again", 77), &size_again);
@@ -73,8 +66,7 @@ static void the_same_kernels_give_the_same_bytes(void **state) {
   free(again);
 }
 
-static void an_empty_archive(void **state) {
-  (void)state;
+TEST(an_empty_archive) {
   wlmi_kernel_archive *archive;
   assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "empty"), NULL, 0, NULL));
   assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 0, &archive));
@@ -91,8 +83,7 @@ static void refused(wlm_status expected, const char *words) {
   assert_non_null(strstr(wlm_error_detail(), folder.path));
 }
 
-static void other_files_are_refused(void **state) {
-  (void)state;
+TEST(other_files_are_refused) {
   size_t size;
   unsigned char *whole = read_whole(write_archive("whole", 0), &size);
   folder_file(&folder, "none");
@@ -122,8 +113,7 @@ static void other_files_are_refused(void **state) {
 }
 
 /* A changed byte anywhere is noticed: in header and index when the file is opened, in a kernel when it is asked for. */
-static void changed_bytes_are_noticed(void **state) {
-  (void)state;
+TEST(changed_bytes_are_noticed) {
   enum { CHANGES = 300 };
   size_t size;
   unsigned char *whole = read_whole(write_archive("whole", 0), &size);
@@ -159,8 +149,7 @@ static void changed_bytes_are_noticed(void **state) {
 }
 
 /* A file that is cut while it is open: the kernel counts as absent. */
-static void a_file_that_shrinks(void **state) {
-  (void)state;
+TEST(a_file_that_shrinks) {
   wlmi_kernel_archive *archive;
   void *data;
   size_t size;
@@ -181,12 +170,9 @@ static void a_file_that_shrinks(void **state) {
 
 static void quiet(void *user, wlm_log_level level, const char *message) { (void)user, (void)level, (void)message; }
 
+GROUP(folder_begin, folder_end)
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(kernels_are_found_again),   cmocka_unit_test(the_same_kernels_give_the_same_bytes),
-      cmocka_unit_test(an_empty_archive),          cmocka_unit_test(other_files_are_refused),
-      cmocka_unit_test(changed_bytes_are_noticed), cmocka_unit_test(a_file_that_shrinks),
-  };
   wlm_set_log(quiet, NULL, WLM_LOG_WARNING);
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
+  return test_run();
 }

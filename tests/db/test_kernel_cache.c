@@ -1,22 +1,18 @@
 /* The kernel cache: get returns what was put, or nothing; a damaged file is repaired, and foreign files are not
  * touched. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "core/base/memory.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 enum { KERNELS = 40, MOST_BYTES = 9000 };
 
@@ -67,8 +63,7 @@ static wlmi_kernel_cache *filled_cache(void) {
   return cache;
 }
 
-static void get_returns_what_was_put(void **state) {
-  (void)state;
+TEST(get_returns_what_was_put) {
   wlmi_kernel_cache *cache = filled_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
   assert_int_equal(0, get_kernel(cache, KERNELS));
@@ -88,8 +83,7 @@ static void get_returns_what_was_put(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
-static void a_damaged_blob_is_absent_and_replaced(void **state) {
-  (void)state;
+TEST(a_damaged_blob_is_absent_and_replaced) {
   wlmi_kernel_cache_close(filled_cache());
   sqlite3 *db;
   assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
@@ -111,8 +105,7 @@ static void run_sql(const char *statement) {
 }
 
 /* As after a changed byte in the index: each key leads to the row of kernel 3. */
-static void the_kernel_of_another_key_is_absent(void **state) {
-  (void)state;
+TEST(the_kernel_of_another_key_is_absent) {
   wlmi_kernel_cache_close(filled_cache());
   char key[WLM_HASH_HEX], statement[256];
   unsigned char data[MOST_BYTES];
@@ -129,8 +122,7 @@ static void the_kernel_of_another_key_is_absent(void **state) {
 
 /* Everything behind the header of a kernel cache is damaged: the cache still opens, returns only correct kernels and
  * stores new ones. */
-static void a_damaged_cache_is_recreated(void **state) {
-  (void)state;
+TEST(a_damaged_cache_is_recreated) {
   wlmi_kernel_cache_close(filled_cache());
   size_t size;
   unsigned char *whole = read_whole(folder.file, &size), *copy = malloc(size);
@@ -173,8 +165,7 @@ static void assert_refused(wlm_status expected) {
   free(after);
 }
 
-static void files_of_others_are_left_alone(void **state) {
-  (void)state;
+TEST(files_of_others_are_left_alone) {
   wlmi_kernel_cache_close(filled_cache()); /* creates the folder */
   write_whole(folder.file, "my thesis", 9);
   assert_refused(WLM_ERR_DATABASE);
@@ -191,8 +182,7 @@ static void files_of_others_are_left_alone(void **state) {
   assert_refused(WLM_ERR_DATABASE);
 }
 
-static void a_newer_version_is_left_alone(void **state) {
-  (void)state;
+TEST(a_newer_version_is_left_alone) {
   wlmi_kernel_cache_close(filled_cache());
   sqlite3 *db;
   assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
@@ -201,8 +191,7 @@ static void a_newer_version_is_left_alone(void **state) {
   assert_refused(WLM_ERR_DATABASE_VERSION);
 }
 
-static void an_open_cache_survives_its_deletion(void **state) {
-  (void)state;
+TEST(an_open_cache_survives_its_deletion) {
   wlmi_kernel_cache *cache = filled_cache();
   unlink(folder.file);
   for (int i = 0; i < KERNELS; i++) assert_true(get_kernel(cache, i) >= 0);
@@ -226,8 +215,7 @@ static int64_t count_rows(void) {
 }
 
 /* Every kernel was used a day ago, a few are used today, and then the cache becomes full. */
-static void the_least_recently_used_kernels_are_evicted(void **state) {
-  (void)state;
+TEST(the_least_recently_used_kernels_are_evicted) {
   enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
   struct stat info;
   wlmi_kernel_cache *cache = filled_cache();
@@ -257,8 +245,7 @@ static void the_least_recently_used_kernels_are_evicted(void **state) {
 
 /* Nothing is evicted as long as there is room. A cache that is larger than its limit, which an earlier version may have
  * left, shrinks at the next put. */
-static void only_a_full_cache_shrinks(void **state) {
-  (void)state;
+TEST(only_a_full_cache_shrinks) {
   struct stat info;
   wlmi_kernel_cache_close(filled_cache());
   assert_int_equal(0, stat(folder.file, &info));
@@ -274,8 +261,7 @@ static void only_a_full_cache_shrinks(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
-static void a_cache_of_version_1_is_brought_up_to_date(void **state) {
-  (void)state;
+TEST(a_cache_of_version_1_is_brought_up_to_date) {
   wlmi_kernel_cache_close(filled_cache());
   run_sql("ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
   wlmi_kernel_cache *cache = open_cache();
@@ -293,8 +279,7 @@ static void count_lines(void *user, wlm_log_level level, const char *message) {
 }
 
 /* A cache is not worth waiting for: after one wait it counts as empty, also when it is free again. */
-static void a_locked_cache_is_given_up(void **state) {
-  (void)state;
+TEST(a_locked_cache_is_given_up) {
   wlmi_kernel_cache *cache = filled_cache(), *other = open_cache(), *late;
   sqlite3 *db;
   lines = 0;
@@ -330,8 +315,7 @@ static void *use_from_thread(void *argument) {
   return NULL;
 }
 
-static void threads_and_processes_share_it(void **state) {
-  (void)state;
+TEST(threads_and_processes_share_it) {
   enum { PROCESSES = 3, THREADS = 3 };
   pid_t children[PROCESSES];
   for (int p = 0; p < PROCESSES; p++) {
@@ -361,21 +345,4 @@ static void threads_and_processes_share_it(void **state) {
   wlmi_kernel_cache_close(cache);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(get_returns_what_was_put),
-      TEST(a_damaged_blob_is_absent_and_replaced),
-      TEST(the_kernel_of_another_key_is_absent),
-      TEST(a_damaged_cache_is_recreated),
-      TEST(files_of_others_are_left_alone),
-      TEST(a_newer_version_is_left_alone),
-      TEST(an_open_cache_survives_its_deletion),
-      TEST(the_least_recently_used_kernels_are_evicted),
-      TEST(only_a_full_cache_shrinks),
-      TEST(a_cache_of_version_1_is_brought_up_to_date),
-      TEST(a_locked_cache_is_given_up),
-      TEST(threads_and_processes_share_it),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(setup, folder_end)

@@ -1,16 +1,12 @@
 /* The measurement set, which selection reads: equal to the full records, the union of two databases, without rows with
  * impossible values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 enum { ROWS = 40 };
 static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
@@ -38,8 +34,7 @@ static void assert_same(const wlmi_measurement_record *a, const wlmi_measurement
   assert_true(a->made_at == b->made_at);
 }
 
-static void it_equals_the_full_records(void **state) {
-  (void)state;
+TEST(it_equals_the_full_records) {
   const char *path = folder_file(&folder, "whole.db");
   wlmi_measurement_set set = {0};
   wlmi_measurement_record *records, cold = sample_measurement(3);
@@ -62,8 +57,7 @@ static void it_equals_the_full_records(void **state) {
   wlmi_measurement_set_release(&set);
 }
 
-static void two_databases_are_a_union(void **state) {
-  (void)state;
+TEST(two_databases_are_a_union) {
   const char *user = folder_file(&folder, "user.db");
   wlmi_measurement_set set = {0};
   wlm_store *store;
@@ -90,8 +84,7 @@ static void two_databases_are_a_union(void **state) {
 
 /* Selection does not compute ids again, so a change that only the id would show stays unnoticed here; `db check`
  * finds it. */
-static void damaged_rows_are_left_out(void **state) {
-  (void)state;
+TEST(damaged_rows_are_left_out) {
   static const struct {
     const char *change;
     int64_t rest;
@@ -129,8 +122,7 @@ static void damaged_rows_are_left_out(void **state) {
   }
 }
 
-static void an_unreadable_database_changes_nothing(void **state) {
-  (void)state;
+TEST(an_unreadable_database_changes_nothing) {
   const char *path = folder_file(&folder, "first.db");
   wlmi_measurement_set set = {0};
   sqlite3 *db;
@@ -150,12 +142,4 @@ static void an_unreadable_database_changes_nothing(void **state) {
   wlmi_measurement_set_release(&set);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(it_equals_the_full_records),
-      cmocka_unit_test(two_databases_are_a_union),
-      cmocka_unit_test(damaged_rows_are_left_out),
-      cmocka_unit_test(an_unreadable_database_changes_nothing),
-  };
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

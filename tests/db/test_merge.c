@@ -1,20 +1,16 @@
 /* Merging, comparing and pruning stores: a merge is a union in any order, only pins conflict; diff lists differences;
  * prune deletes only measurements that no choice uses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "db/diff.h"
 #include "db/interchange.h"
 #include "db/store.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 /* Makes a store of the samples begin .. end - 1 and returns its path, which is valid as long as `where`. */
 static const char *store_of(test_folder *where, const char *name, int64_t begin, int64_t end) {
@@ -55,8 +51,7 @@ static char *export_of(const char *path) {
 
 static const char bucket[] = "v1 rows=9 mean=6 cv=1";
 
-static void merging_is_a_union_and_lists_conflicts(void **state) {
-  (void)state;
+TEST(merging_is_a_union_and_lists_conflicts) {
   test_folder fa, fb, fab, fba, fboth;
   const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 20, 50);
   const char *both = store_of(&fboth, "both.db", 0, 50);
@@ -110,8 +105,7 @@ static void assert_model(wlm_store *store, const char *device_class, const char 
 }
 
 /* An administrator who merges the shipped file with one of another device keeps the shipped models. */
-static void the_first_models_stay(void **state) {
-  (void)state;
+TEST(the_first_models_stay) {
   test_folder fa, fb, fab = folder;
   const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 2, 5), *ab = folder_file(&fab, "ab.db");
   int64_t measurements;
@@ -126,8 +120,7 @@ static void the_first_models_stay(void **state) {
   wlmi_store_close(store);
 }
 
-static void unreadable_sources_create_no_file(void **state) {
-  (void)state;
+TEST(unreadable_sources_create_no_file) {
   test_folder fa, fc = folder, fm = folder;
   wlmi_text conflicts = {0};
   int64_t measurements;
@@ -145,8 +138,7 @@ static void change(const char *path, const char *statement) {
 }
 
 /* Only the id shows that a value was changed, so import and merge must verify ids. */
-static void changed_values_are_not_passed_on(void **state) {
-  (void)state;
+TEST(changed_values_are_not_passed_on) {
   static const char *const changes[] = {
       "UPDATE measurement SET made_at = made_at + 1", "UPDATE matrix SET name = name || 'x'",
       "UPDATE device SET memory_bytes = 7",           "UPDATE variant SET name = 'x'",
@@ -173,8 +165,7 @@ static void changed_values_are_not_passed_on(void **state) {
 }
 
 /* A row with another id than that of its content, to which measurements refer, would be stored under that id. */
-static void wrong_ids_of_parts_are_not_passed_on(void **state) {
-  (void)state;
+TEST(wrong_ids_of_parts_are_not_passed_on) {
   test_folder fa, fc = folder;
   int64_t measurements;
   const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
@@ -186,8 +177,7 @@ static void wrong_ids_of_parts_are_not_passed_on(void **state) {
 }
 
 /* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
-static void only_what_measurements_use_is_merged(void **state) {
-  (void)state;
+TEST(only_what_measurements_use_is_merged) {
   test_folder fa, fb, fc = folder;
   wlm_store *store;
   wlmi_store_counts counts;
@@ -207,8 +197,7 @@ static void only_what_measurements_use_is_merged(void **state) {
   assert_int_equal(counts.matrices, matrices - 1);
 }
 
-static void pins_are_exported_unchanged(void **state) {
-  (void)state;
+TEST(pins_are_exported_unchanged) {
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0);
   pin_in(a, "00000000000000110000000000000012", 32, "row_crc/cf=1,rows=4");
@@ -237,8 +226,7 @@ static void keep_line(void *user, wlm_log_level level, const char *message) {
 }
 
 /* Of pins that contradict within one import the first stays, and the log names the other. */
-static void contradicting_pins_of_one_import(void **state) {
-  (void)state;
+TEST(contradicting_pins_of_one_import) {
   static const char lines[] =
       "{\"warploom\":\"tuned\",\"version\":1}\n"
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n"
@@ -261,8 +249,7 @@ static void contradicting_pins_of_one_import(void **state) {
   wlmi_store_close(store);
 }
 
-static void wrong_pin_lines_are_refused(void **state) {
-  (void)state;
+TEST(wrong_pin_lines_are_refused) {
   static const char *const lines[] = {
       "{\"pin\":\"somewhere\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
@@ -293,8 +280,7 @@ static void load_content(const char *path, wlmi_content *content) {
   wlmi_store_close(store);
 }
 
-static void differences_are_listed(void **state) {
-  (void)state;
+TEST(differences_are_listed) {
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
   wlmi_content left, right;
@@ -338,8 +324,7 @@ static void differences_are_listed(void **state) {
 }
 
 /* Samples 0 to 39 are stored again with a newer source; pruning removes their older measurements. */
-static void pruning_keeps_every_choice(void **state) {
-  (void)state;
+TEST(pruning_keeps_every_choice) {
   test_folder fa;
   const char *a = store_of(&fa, "a.db", 0, 60);
   wlm_store *store;
@@ -420,8 +405,7 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
 }
 
 /* The prepared ones cost the same to prepare, and one of them failed. */
-static void pruning_keeps_the_fastest(void **state) {
-  (void)state;
+TEST(pruning_keeps_the_fastest) {
   enum { CANDIDATES = 16, KEEP = 4 };
   pruned_candidate candidates[CANDIDATES];
   for (int i = 0; i < CANDIDATES; i++)
@@ -433,8 +417,7 @@ static void pruning_keeps_the_fastest(void **state) {
 
 /* Of the prepared ones the first is best for a thousand calls or more, the last for fewer, and the one between them
  * never. The fastest unprepared ones fill up to eight. */
-static void pruning_keeps_what_some_number_of_calls_chooses(void **state) {
-  (void)state;
+TEST(pruning_keeps_what_some_number_of_calls_chooses) {
   static const pruned_candidate candidates[] = {{2000, 0, 1},      {2010, 0, 1},      {2020, 0, 1},   {2030, 0, 1},
                                                 {2040, 0, 1},      {2050, 0, 1},      {2060, 0, 0},   {2070, 0, 0},
                                                 {1000, 500000, 1}, {1400, 250000, 0}, {1500, 1000, 1}};
@@ -442,8 +425,7 @@ static void pruning_keeps_what_some_number_of_calls_chooses(void **state) {
 }
 
 /* A case of fewer than eight candidates decides less when it has fewer still, so it keeps all, the failed ones too. */
-static void pruning_keeps_a_thin_case_whole(void **state) {
-  (void)state;
+TEST(pruning_keeps_a_thin_case_whole) {
   static const pruned_candidate candidates[] = {{2000, 0, 1},    {2010, 0, 1}, {1500, 1000, 1},
                                                 {1600, 1000, 1}, {0, 0, 1},    {0, 0, 1}};
   assert_pruned(candidates, sizeof candidates / sizeof *candidates, 1);
@@ -457,8 +439,7 @@ static void assert_nearest(wlm_store *store, const char *arch, const char *name,
   wlmi_text_release(&nearest);
 }
 
-static void the_nearest_class_is_of_the_same_chip(void **state) {
-  (void)state;
+TEST(the_nearest_class_is_of_the_same_chip) {
   static const struct {
     char *name, *arch;
     int processors;
@@ -486,24 +467,4 @@ static void the_nearest_class_is_of_the_same_chip(void **state) {
   wlmi_store_close(store);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(merging_is_a_union_and_lists_conflicts),
-      TEST(the_first_models_stay),
-      TEST(unreadable_sources_create_no_file),
-      TEST(changed_values_are_not_passed_on),
-      TEST(wrong_ids_of_parts_are_not_passed_on),
-      TEST(only_what_measurements_use_is_merged),
-      TEST(pins_are_exported_unchanged),
-      TEST(contradicting_pins_of_one_import),
-      TEST(wrong_pin_lines_are_refused),
-      TEST(differences_are_listed),
-      TEST(pruning_keeps_every_choice),
-      TEST(pruning_keeps_the_fastest),
-      TEST(pruning_keeps_what_some_number_of_calls_chooses),
-      TEST(pruning_keeps_a_thin_case_whole),
-      TEST(the_nearest_class_is_of_the_same_chip),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(folder_begin, folder_end)

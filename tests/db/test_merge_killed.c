@@ -1,10 +1,7 @@
 /* A merge writes the whole file or none: if it is killed, if the disk is full, if another process created the file
  * first. WARPLOOM_FULL: ten times as many kills. */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +9,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 
 #include "db/store.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 enum { EACH = 400, KILLS = 20 };
 static int kills(void) { return getenv("WARPLOOM_FULL") ? 10 * KILLS : KILLS; }
@@ -74,8 +70,7 @@ static double seconds(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void killed(void **state) {
-  (void)state;
+TEST(killed) {
   uint64_t seed = 3;
   int there = 0;
   const double began = seconds();
@@ -106,8 +101,7 @@ static void killed(void **state) {
   assert_true(there < kills());
 }
 
-static void on_a_full_disk(void **state) {
-  (void)state;
+TEST(on_a_full_disk) {
   pid_t child = fork();
   if (child == 0) {
     const struct rlimit limit = {100000, 100000};
@@ -126,8 +120,7 @@ static void on_a_full_disk(void **state) {
 }
 
 /* Several processes merge into one name at once. One succeeds, the others get an error, and the file is complete. */
-static void only_one_merger_succeeds(void **state) {
-  (void)state;
+TEST(only_one_merger_succeeds) {
   enum { MERGERS = 4 };
   int done = 0;
   for (int i = 0; i < MERGERS; i++)
@@ -147,8 +140,4 @@ static void only_one_merger_succeeds(void **state) {
   assert_true(is_there());
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
-  const struct CMUnitTest tests[] = {TEST(killed), TEST(on_a_full_disk), TEST(only_one_merger_succeeds)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(setup, folder_end)

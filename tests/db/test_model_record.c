@@ -1,13 +1,10 @@
 /* Models in a store: one for each class and name, a new one replaces the old one, bytes are unchanged. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "db/store.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 static wlm_store *open_store(wlmi_store_mode mode) {
   wlm_store *store;
@@ -21,8 +18,7 @@ static void put(wlm_store *store, const char *device_class, const char *name, in
   assert_int_equal(wlmi_store_put_model(store, device_class, &record), WLM_OK);
 }
 
-static void models_come_back_by_class(void **state) {
-  (void)state;
+TEST(models_come_back_by_class) {
   static const char bytes[] = {0, 1, 2, 0, (char)0xff, 'x'};
   wlmi_model_record *records;
   int64_t count;
@@ -54,7 +50,4 @@ static void models_come_back_by_class(void **state) {
   wlmi_store_close(store);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(models_come_back_by_class)};
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

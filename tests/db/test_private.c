@@ -3,10 +3,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/file.h"
 #include "core/base/temporary.h"
 #include "db/kernel_cache.h"
 #include "support/db_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static char place[400];
 
@@ -36,8 +30,7 @@ static void assert_mode(const char *name, unsigned expected) {
   if ((info.st_mode & 07777) != expected) fail_msg("%s has mode %04o", name, (unsigned)info.st_mode & 07777);
 }
 
-static void new_files_are_private_for_any_umask(void **state) {
-  (void)state;
+TEST(new_files_are_private_for_any_umask) {
   static const mode_t masks[] = {0, 022, 077};
   for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
     char name[64], sources[2][400];
@@ -72,8 +65,7 @@ static void refused(wlmi_store_mode mode, const char *says) {
   assert_contains(wlm_error_detail(), "not used");
 }
 
-static void files_writable_by_others_are_refused(void **state) {
-  (void)state;
+TEST(files_writable_by_others_are_refused) {
   static const mode_t modes[] = {0666, 0660, 0602};
   wlm_store *store;
   put_samples(at("tuned.db"), 3);
@@ -115,8 +107,7 @@ static void nothing_opens(const char *says) {
 }
 
 /* A user who may write to the folder could replace the files, or place a journal beside them. */
-static void databases_need_a_private_folder(void **state) {
-  (void)state;
+TEST(databases_need_a_private_folder) {
   assert_status(WLM_OK, open_cache());
   put_samples(at("tuned.db"), 3);
   chmod(at("kernels.db"), 0666);
@@ -134,8 +125,7 @@ static void databases_need_a_private_folder(void **state) {
 }
 
 /* The same holds for the folders above, but a sticky one such as /tmp is safe there. */
-static void folders_above_are_checked(void **state) {
-  (void)state;
+TEST(folders_above_are_checked) {
   wlmi_kernel_cache *cache;
   char link[400], path[400];
   assert_int_equal(mkdir(at("open"), 0700), 0);
@@ -163,8 +153,7 @@ static void folders_above_are_checked(void **state) {
 }
 
 /* Systems that give each user a group of the same name set a umask of 002. */
-static void the_users_own_group_may_write(void **state) {
-  (void)state;
+TEST(the_users_own_group_may_write) {
   const struct passwd *user = getpwuid(geteuid());
   const struct group *group = user ? getgrgid(user->pw_gid) : NULL;
   const char *name = user ? user->pw_name : "";
@@ -183,8 +172,7 @@ static void the_users_own_group_may_write(void **state) {
 }
 
 /* SQLite rolls a journal back into the database, and copies a log into it, even those of another user. */
-static void planted_journals_are_not_rolled_back(void **state) {
-  (void)state;
+TEST(planted_journals_are_not_rolled_back) {
   static const char *const names[] = {"tuned.db-journal", "tuned.db-wal", "tuned.db-shm"};
   put_samples(at("tuned.db"), 3);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -212,8 +200,7 @@ static void planted_journals_are_not_rolled_back(void **state) {
 
 /* If names of temporary files can be guessed, another user can place symbolic links there and have their targets
  * overwritten. */
-static void temporary_names_are_unpredictable(void **state) {
-  (void)state;
+TEST(temporary_names_are_unpredictable) {
   char planted[480];
   write_whole(at("victim"), "precious", 8);
   for (int i = 0; i < 4; i++) {
@@ -243,8 +230,7 @@ static void make_run(const char *name, int old) {
 
 static int is_there(const char *name) { return !access(at(name), F_OK); }
 
-static void leftovers_of_killed_runs_are_removed(void **state) {
-  (void)state;
+TEST(leftovers_of_killed_runs_are_removed) {
   make_run("warploom-run-killed", 1);
   make_run("warploom-run-recent", 0);
   make_run("warploom-run-in-use", 1);
@@ -277,8 +263,7 @@ static void leftovers_of_killed_runs_are_removed(void **state) {
 }
 
 /* Another user who may rename the folder could put another kernel where the compiler wrote one. */
-static void temporary_folders_cannot_be_exchanged(void **state) {
-  (void)state;
+TEST(temporary_folders_cannot_be_exchanged) {
   wlmi_temporary temporary;
   char *text;
   size_t size;
@@ -305,14 +290,4 @@ static void temporary_folders_cannot_be_exchanged(void **state) {
   wlmi_temporary_close(&temporary);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(new_files_are_private_for_any_umask),   TEST(files_writable_by_others_are_refused),
-      TEST(databases_need_a_private_folder),       TEST(folders_above_are_checked),
-      TEST(the_users_own_group_may_write),         TEST(planted_journals_are_not_rolled_back),
-      TEST(temporary_names_are_unpredictable),     TEST(leftovers_of_killed_runs_are_removed),
-      TEST(temporary_folders_cannot_be_exchanged),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(folder_begin, folder_end)

@@ -2,10 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +11,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 
 #include "db/database.h"
 #include "db/store_state.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 static int setup(void **state) {
   folder_begin(state);
@@ -87,8 +83,7 @@ static void write_as_child(int gate, int which) {
   _exit(0);
 }
 
-static void eight_processes_lose_nothing(void **state) {
-  (void)state;
+TEST_BETWEEN(eight_processes_lose_nothing, setup, folder_end) {
   int gate[2], running = WRITERS;
   assert_int_equal(0, pipe(gate));
   for (int w = 0; w < WRITERS; w++)
@@ -130,8 +125,7 @@ static void release_lock(void *user, wlm_log_level level, const char *message) {
 }
 
 /* A reader does not wait long for a locked file. A writer does, and says what it waits for. */
-static void only_writers_wait_for_a_lock(void **state) {
-  (void)state;
+TEST_BETWEEN(only_writers_wait_for_a_lock, setup, folder_end) {
   struct timespec begin, end;
   wlm_store *store;
   put_samples(folder.file, 3);
@@ -163,8 +157,7 @@ static int lock_nothing(int file, int command, ...) {
 }
 
 /* That is no other process, and there is none to wait for. */
-static void a_file_system_without_locks(void **state) {
-  (void)state;
+TEST_BETWEEN(a_file_system_without_locks, setup, folder_end) {
   sqlite3_vfs *const files = sqlite3_vfs_find(NULL);
   wlm_store *store;
   put_samples(folder.file, 3);
@@ -180,8 +173,7 @@ static void a_file_system_without_locks(void **state) {
 }
 
 /* However few descriptors there are, the error says that there are too few. */
-static void too_few_descriptors(void **state) {
-  (void)state;
+TEST_BETWEEN(too_few_descriptors, setup, folder_end) {
   struct rlimit usual, few;
   wlm_store *store = NULL;
   int refusals = 0;
@@ -224,8 +216,7 @@ static int watch(sqlite3 *db, char **error, const void *api) {
 }
 
 /* Two connections found an empty file. The first must not report the tables that the second created as damage. */
-static void two_processes_create_one_file(void **state) {
-  (void)state;
+TEST_BETWEEN(two_processes_create_one_file, setup, folder_end) {
   wlm_store *store;
   impatient = wlmi_schema_tuned;
   impatient.is_waited_for = 0;
@@ -306,8 +297,7 @@ static void assert_all_acknowledged_are_there(const history *h) {
   free(all.seen);
 }
 
-static void a_killed_writer_loses_nothing_acknowledged(void **state) {
-  (void)state;
+TEST_BETWEEN(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end) {
   uint64_t seed = 5;
   int64_t total = 0;
   int journals = 0;
@@ -373,8 +363,7 @@ static int in_a_child(int (*work)(void)) {
   return WEXITSTATUS(result);
 }
 
-static void a_file_that_may_not_grow(void **state) {
-  (void)state;
+TEST_BETWEEN(a_file_that_may_not_grow, setup, folder_end) {
   assert_int_equal(0, in_a_child(with_a_file_size_limit));
   wlm_store *store; /* without the limit, storing works again */
   assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
@@ -382,8 +371,7 @@ static void a_file_that_may_not_grow(void **state) {
   wlmi_store_close(store);
 }
 
-static void a_full_disk(void **state) {
-  (void)state;
+TEST_BETWEEN(a_full_disk, setup, folder_end) {
   int result = in_a_child(on_a_small_disk);
   if (result == 99) {
     print_message("no right to mount a small disk here\n");
@@ -413,8 +401,7 @@ static int on_a_read_only_medium(void) {
   return strstr(wlm_error_detail(), "new.db: cannot open for writing: Read-only file system") ? 0 : 16;
 }
 
-static void a_read_only_medium(void **state) {
-  (void)state;
+TEST_BETWEEN(a_read_only_medium, setup, folder_end) {
   int result = in_a_child(on_a_read_only_medium);
   if (result >= 98) {
     print_message("no right to mount a read-only file system here\n");
@@ -425,8 +412,7 @@ static void a_read_only_medium(void **state) {
 
 /* The settings that docs/store.md promises: no feature that a network file system lacks, and a put waits for the
  * disk. */
-static void settings_are_as_documented(void **state) {
-  (void)state;
+TEST_BETWEEN(settings_are_as_documented, setup, folder_end) {
   static const struct {
     const char *pragma, *value;
   } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
@@ -441,21 +427,4 @@ static void settings_are_as_documented(void **state) {
     sqlite3_finalize(row);
   }
   wlmi_store_close(store);
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(eight_processes_lose_nothing),
-      TEST(only_writers_wait_for_a_lock),
-      TEST(a_file_system_without_locks),
-      TEST(too_few_descriptors),
-      TEST(two_processes_create_one_file),
-      cmocka_unit_test_setup_teardown(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder_end),
-      TEST(a_file_that_may_not_grow),
-      TEST(a_full_disk),
-      TEST(a_read_only_medium),
-      TEST(settings_are_as_documented),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* Canonical lines, ids and the checks of single records. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/records/fields.h"
 #include "core/records/lines.h"
@@ -14,9 +9,9 @@
 #include "db/schema.h"
 #include "db/sqlite_util.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
-static void the_canonical_line_is_pinned(void **state) {
-  (void)state;
+TEST(the_canonical_line_is_pinned) {
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
   char id[WLM_HASH_HEX];
@@ -43,8 +38,7 @@ static void the_canonical_line_is_pinned(void **state) {
 }
 
 /* The canonical line has prepare_ps only if it is not 0, so ids made before the field existed stay valid. */
-static void prepare_ps_is_in_the_line_if_not_0(void **state) {
-  (void)state;
+TEST(prepare_ps_is_in_the_line_if_not_0) {
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
   record.prepare_ps = 2500;
@@ -53,8 +47,7 @@ static void prepare_ps_is_in_the_line_if_not_0(void **state) {
   wlmi_text_release(&line);
 }
 
-static void every_field_is_part_of_the_id(void **state) {
-  (void)state;
+TEST(every_field_is_part_of_the_id) {
   wlmi_measurement_record record = sample_measurement(0);
   char before[WLM_HASH_HEX], after[WLM_HASH_HEX];
   assert_status(WLM_OK, wlmi_measurement_id(&record, before));
@@ -93,8 +86,7 @@ static int is_listed(size_t byte) {
 }
 
 /* What is not listed is padding: the second half of eight bytes whose first half is an int. */
-static void the_list_has_all_of_the_struct(void **state) {
-  (void)state;
+TEST(the_list_has_all_of_the_struct) {
   for (size_t byte = 0; byte < sizeof(wlmi_measurement_record); byte++)
     if (!is_listed(byte) && (byte % 8 < 4 || !is_listed(byte - 4))) fail_msg("byte %zu is in no field", byte);
 }
@@ -118,8 +110,7 @@ static void columns_of(sqlite3 *db, const char *table, wlmi_text *names) {
 
 static int compare_columns(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static void the_list_has_all_columns_of_the_schema(void **state) {
-  (void)state;
+TEST(the_list_has_all_columns_of_the_schema) {
   static const struct {
     const char *table;
     unsigned of;
@@ -148,8 +139,7 @@ static void the_list_has_all_columns_of_the_schema(void **state) {
   sqlite3_close(db);
 }
 
-static void missing_text_equals_empty_text(void **state) {
-  (void)state;
+TEST(missing_text_equals_empty_text) {
   wlmi_measurement_record record = sample_measurement(0), other = record;
   char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
   record.driver = NULL;
@@ -164,8 +154,7 @@ static void missing_text_equals_empty_text(void **state) {
 }
 
 /* Parsing inverts printing; tests/unit/test_locale.c has the same with a decimal comma. */
-static void reals_survive_print_and_parse(void **state) {
-  (void)state;
+TEST(reals_survive_print_and_parse) {
   uint64_t seed = 1;
   wlmi_measurement_record record = sample_measurement(0);
   for (int i = 0; i < 20000; i++) {
@@ -183,8 +172,7 @@ static void reals_survive_print_and_parse(void **state) {
   }
 }
 
-static void copies_own_their_strings(void **state) {
-  (void)state;
+TEST(copies_own_their_strings) {
   wlmi_measurement_record record = sample_measurement(6), copy;
   char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
   record.driver = NULL;
@@ -198,8 +186,7 @@ static void copies_own_their_strings(void **state) {
   wlmi_measurement_release(&copy); /* releasing a zeroed record does nothing */
 }
 
-static void impossible_records_are_named(void **state) {
-  (void)state;
+TEST(impossible_records_are_named) {
   enum { SUCCESS = 0, FAILURE = 6 };
 #define CASE(base, change, message)                                      \
   {                                                                      \
@@ -251,15 +238,4 @@ static void impossible_records_are_named(void **state) {
   good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* a character outside of Unicode's basic plane */
   assert_status(WLM_OK, wlmi_measurement_check(&good));
   assert_status(WLM_OK, wlmi_measurement_check(&bad));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_canonical_line_is_pinned),           cmocka_unit_test(prepare_ps_is_in_the_line_if_not_0),
-      cmocka_unit_test(every_field_is_part_of_the_id),          cmocka_unit_test(missing_text_equals_empty_text),
-      cmocka_unit_test(reals_survive_print_and_parse),          cmocka_unit_test(copies_own_their_strings),
-      cmocka_unit_test(impossible_records_are_named),           cmocka_unit_test(the_list_has_all_of_the_struct),
-      cmocka_unit_test(the_list_has_all_columns_of_the_schema),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* Recorded problems in a store: added and removed, merged and exported like measurements, checked for damage, and
  * absent from files of older versions. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "core/problem/size.h"
 #include "core/records/lines.h"
@@ -21,6 +16,7 @@
 #include "db/diff.h"
 #include "db/interchange.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 /* The i-th sample: no two are equal, and they have three device classes. */
 static wlmi_recorded sample(int64_t i) {
@@ -70,8 +66,7 @@ static void run_sql(const char *name, const char *sql) {
   sqlite3_close(db);
 }
 
-static void each_problem_is_stored_once(void **state) {
-  (void)state;
+TEST(each_problem_is_stored_once) {
   wlm_store *store = store_of("a.db", 0, 20);
   wlmi_recorded *list;
   int64_t count;
@@ -105,8 +100,7 @@ static void each_problem_is_stored_once(void **state) {
 }
 
 /* Recording stores the whole list or nothing; a list with an impossible problem is refused. */
-static void impossible_ones_are_refused(void **state) {
-  (void)state;
+TEST(impossible_ones_are_refused) {
   wlm_store *store = store_of("a.db", 0, 0);
   static const char *const says[] = {"recorded must", "problem must", "n must", "rows must", "longest must", "cv must"};
   for (int i = 0; i < 6; i++) {
@@ -125,8 +119,7 @@ static void impossible_ones_are_refused(void **state) {
 }
 
 /* Lines, the database and pins have one rule. Larger sizes overflowed when a matrix was to be made from them. */
-static void sizes_near_2_to_63_are_refused(void **state) {
-  (void)state;
+TEST(sizes_near_2_to_63_are_refused) {
   static const int64_t sizes[] = {WLM_MOST_SIZE, WLM_MOST_SIZE + 1, INT64_MAX};
   wlm_store *store = store_of("a.db", 0, 0);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -163,8 +156,7 @@ static void sizes_near_2_to_63_are_refused(void **state) {
   wlmi_store_close(store);
 }
 
-static void export_and_import_keep_them(void **state) {
-  (void)state;
+TEST(export_and_import_keep_them) {
   wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
   const wlmi_measurement_record record = sample_measurement(3);
   int64_t added;
@@ -190,8 +182,7 @@ static void export_and_import_keep_them(void **state) {
   wlmi_store_close(c);
 }
 
-static void malformed_lines_are_named(void **state) {
-  (void)state;
+TEST(malformed_lines_are_named) {
   static const struct {
     const char *from, *to, *says;
   } cases[] = {{"{\"recorded\":\"class '0'\"", "{\"recorded\":\"\"", "recorded must be a string that is not empty"},
@@ -220,8 +211,7 @@ static void malformed_lines_are_named(void **state) {
   wlmi_store_close(other);
 }
 
-static void files_merge_and_differ(void **state) {
-  (void)state;
+TEST(files_merge_and_differ) {
   char a[320], b[320], out[320];
   wlmi_content contents[2];
   wlmi_diff diff;
@@ -250,8 +240,7 @@ static void files_merge_and_differ(void **state) {
   for (int i = 0; i < 2; i++) wlmi_content_release(&contents[i]);
 }
 
-static void damage_is_found_and_repaired(void **state) {
-  (void)state;
+TEST(damage_is_found_and_repaired) {
   static const char *const changes[] = {"UPDATE recorded SET n = n + 1 WHERE n = 5",
                                         "UPDATE recorded SET class = 'x' WHERE n = 5",
                                         "UPDATE recorded SET cv = cv * 1.0000000000000004 + 1e-9 WHERE n = 5"};
@@ -282,8 +271,7 @@ static void damage_is_found_and_repaired(void **state) {
 
 /* A file of schema version 2 can be read, even if it is read-only, and has no recorded problems. The first writer
  * adds their table. */
-static void older_files_are_read(void **state) {
-  (void)state;
+TEST(older_files_are_read) {
   wlmi_schema second = wlmi_schema_tuned;
   sqlite3 *db;
   wlm_store *store;
@@ -321,8 +309,7 @@ static void older_files_are_read(void **state) {
 
 /* Kills a process that records lists of ten problems. Each list is stored completely or not at all, and the file is
  * undamaged. */
-static void kills_lose_no_complete_list(void **state) {
-  (void)state;
+TEST(kills_lose_no_complete_list) {
   enum { KILLS = 25, TENS = 40 };
   wlmi_text faults = {0};
   int64_t most = 0;
@@ -358,17 +345,4 @@ static void kills_lose_no_complete_list(void **state) {
   wlmi_text_release(&faults);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(each_problem_is_stored_once, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(impossible_ones_are_refused, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(sizes_near_2_to_63_are_refused, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(export_and_import_keep_them, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(malformed_lines_are_named, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(files_merge_and_differ, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(damage_is_found_and_repaired, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(older_files_are_read, folder_begin, folder_end),
-      cmocka_unit_test_setup_teardown(kills_lose_no_complete_list, folder_begin, folder_end),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(folder_begin, folder_end)

@@ -1,8 +1,6 @@
 /* Repair: undamaged content is kept, the damaged file stays beside it byte for byte, and no damaged row is copied. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +8,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "db/store.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 
 enum { ROWS = 360, PAGE = 4096 };
 static unsigned char *whole; /* the bytes of an undamaged database */
@@ -90,8 +86,7 @@ static int64_t repair(const char *path, const unsigned char *before, size_t size
 }
 
 /* Overwrites each page of the file in turn. Only the rows on that page are lost. */
-static void one_bad_page_loses_only_its_rows(void **state) {
-  (void)state;
+TEST(one_bad_page_loses_only_its_rows) {
   const char *path = folder_file(&folder, "bad.db");
   uint64_t seed = 3;
   int readable = 0, mended = 0;
@@ -115,8 +110,7 @@ static void one_bad_page_loses_only_its_rows(void **state) {
 
 /* A truncated file. A longer rest keeps more measurements. If the schema itself is lost, the message says so instead
  * of naming `db check`. */
-static void truncated_files(void **state) {
-  (void)state;
+TEST(truncated_files) {
   const char *path = folder_file(&folder, "cut.db");
   int64_t most = 0;
   for (size_t size = 100; size < whole_size; size = size < PAGE ? PAGE : size + 3 * PAGE + 1000) {
@@ -134,8 +128,7 @@ static void truncated_files(void **state) {
   assert_true(most > ROWS / 2);
 }
 
-static void rows_with_flipped_bytes_are_not_kept(void **state) {
-  (void)state;
+TEST(rows_with_flipped_bytes_are_not_kept) {
   const char *path = folder_file(&folder, "bad.db");
   uint64_t seed = 11;
   for (int round = 0; round < 40; round++) {
@@ -149,8 +142,7 @@ static void rows_with_flipped_bytes_are_not_kept(void **state) {
   }
 }
 
-static void changed_values_are_left_out_and_pins_kept(void **state) {
-  (void)state;
+TEST(changed_values_are_left_out_and_pins_kept) {
   static const char *const changes[] = {"UPDATE measurement SET time_ps = time_ps + 1 WHERE n = 32 AND failed = 0",
                                         "UPDATE matrix SET cv = cv + 1 WHERE rows = 1000",
                                         "DELETE FROM variant WHERE name LIKE '%cf=1,%'",
@@ -188,8 +180,7 @@ static void changed_values_are_left_out_and_pins_kept(void **state) {
 }
 
 /* A second repair must not overwrite the damaged file that the first one kept. */
-static void no_damaged_file_is_overwritten(void **state) {
-  (void)state;
+TEST(no_damaged_file_is_overwritten) {
   const char *path = folder_file(&folder, "again.db");
   for (int i = 0; i < 3; i++) {
     test_folder beside = folder;
@@ -208,8 +199,7 @@ static void no_damaged_file_is_overwritten(void **state) {
   }
 }
 
-static void foreign_files_are_not_repaired(void **state) {
-  (void)state;
+TEST(foreign_files_are_not_repaired) {
   static const char garbage[] = "this is no database at all, and it has to stay as it is";
   const char *path = folder_file(&folder, "notes.txt");
   wlmi_text faults = {0}, kept_as = {0};
@@ -222,8 +212,7 @@ static void foreign_files_are_not_repaired(void **state) {
 
 /* Kills repairs. Afterwards the path holds the damaged file or the repaired one, and the next repair gives the same
  * result. */
-static void a_killed_repair_loses_nothing(void **state) {
-  (void)state;
+TEST(a_killed_repair_loses_nothing) {
   enum { KILLS = 40, BAD_PAGE = 20 };
   const char *path = folder_file(&folder, "killed.db");
   unsigned char *bytes = malloc(whole_size);
@@ -254,8 +243,7 @@ static void a_killed_repair_loses_nothing(void **state) {
 }
 
 /* The link stays, and the damaged file is kept beside its target. */
-static void the_target_of_a_symbolic_link_is_repaired(void **state) {
-  (void)state;
+TEST(the_target_of_a_symbolic_link_is_repaired) {
   char target[320], link[320];
   struct stat info;
   snprintf(target, sizeof target, "%s/elsewhere", folder.path);
@@ -281,17 +269,4 @@ static void the_target_of_a_symbolic_link_is_repaired(void **state) {
   free(bytes);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {
-      TEST(one_bad_page_loses_only_its_rows),
-      TEST(rows_with_flipped_bytes_are_not_kept),
-      TEST(truncated_files),
-      TEST(changed_values_are_left_out_and_pins_kept),
-      TEST(no_damaged_file_is_overwritten),
-      TEST(foreign_files_are_not_repaired),
-      TEST(the_target_of_a_symbolic_link_is_repaired),
-      TEST(a_killed_repair_loses_nothing),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(setup, teardown)

@@ -1,20 +1,15 @@
 /* The shipped database share/warploom/system.db: small, undamaged, and with good decisions for its devices and the
  * present kernels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "select/classes.h"
 #include "select/model.h"
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/shipped.h"
+#include "support/test.h"
 
 static const char path[] = WLM_SOURCE_DIR "/share/warploom/system.db";
 static const char device[] = "cuda/sm_90/NVIDIA H200/132", h100[] = "cuda/sm_90/NVIDIA H100 80GB HBM3/132";
@@ -27,8 +22,7 @@ static wlm_store *open_store(void) {
   return store;
 }
 
-static void is_small_and_undamaged(void **state) {
-  (void)state;
+TEST(is_small_and_undamaged) {
   struct stat file;
   wlmi_text faults = {0};
   assert_int_equal(stat(path, &file), 0);
@@ -63,8 +57,7 @@ static void choices_are_candidates(const char *of, int64_t least) {
   wlmi_store_close(store);
 }
 
-static void its_choices_are_candidates(void **state) {
-  (void)state;
+TEST(its_choices_are_candidates) {
   choices_are_candidates(device, 1500);
   choices_are_candidates(h100, 690);
 }
@@ -106,8 +99,7 @@ static void models_predict(const char *of, int models) {
 
 /* H200: five of sums (f32, the same for N <= 8, f32 with positions, f16 and f64), one each of messages, the SDDMM,
  * attention and its gradient. H100: f16. */
-static void its_models_predict(void **state) {
-  (void)state;
+TEST(its_models_predict) {
   models_predict(device, 9);
   models_predict(h100, 1);
 }
@@ -172,8 +164,7 @@ static void more_heads(wlmi_spec *spec) {
   spec->problem.dropout = 1;
 }
 
-static void attention_is_chosen_by_attention(void **state) {
-  (void)state;
+TEST(attention_is_chosen_by_attention) {
   const asked forward = {",operation=attention", ",transpose=1", more_heads, ", without dropout, with one head"};
   const asked gradient = {",operation=attention,transpose=1", NULL, more_heads, forward.like};
   chosen_by_measurements_or_model(&forward, 20);
@@ -183,23 +174,18 @@ static void attention_is_chosen_by_attention(void **state) {
 /* Nothing was measured in bf16. */
 static void in_bf16(wlmi_spec *spec) { spec->problem.dense_type = spec->value_type = WLM_BF16; }
 
-static void bf16_is_chosen_as_f16(void **state) {
-  (void)state;
-  chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, in_bf16, ", in f16"}, 150);
-}
+TEST(bf16_is_chosen_as_f16) { chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, in_bf16, ", in f16"}, 150); }
 
 /* Nothing was measured with 64-bit indices. */
 static void with_wide_indices(wlmi_spec *spec) { spec->rowptr_type = spec->colind_type = WLM_I64; }
 
-static void wide_indices_are_chosen_as_narrow_ones(void **state) {
-  (void)state;
+TEST(wide_indices_are_chosen_as_narrow_ones) {
   chosen_by_measurements_or_model(&(asked){"dense=f16", NULL, with_wide_indices, ", with 32-bit indices"}, 150);
 }
 
 static void as_it_is(wlmi_spec *spec) { (void)spec; }
 
-static void sddmm_is_chosen_by_sddmm(void **state) {
-  (void)state;
+TEST(sddmm_is_chosen_by_sddmm) {
   chosen_by_measurements_or_model(&(asked){",operation=sddmm", NULL, as_it_is, ""}, 90);
 }
 
@@ -224,8 +210,7 @@ static void with_a_line_for_each_edge(wlmi_spec *spec) {
 
 /* The file has no measurements of positions and f64, and of messages only with N = 64, so models decide, also where the
  * sum was measured. */
-static void other_kinds_than_sums_are_chosen_by_models(void **state) {
-  (void)state;
+TEST(other_kinds_than_sums_are_chosen_by_models) {
   const asked kinds[] = {{"dense=f32", ",operation=", with_positions, ""},
                          {"dense=f32", ",operation=", with_positions_of_16_bits, ", with 32-bit positions"},
                          {"dense=f32", ",operation=", in_f64, ""},
@@ -251,8 +236,7 @@ static void other_kinds_than_sums_are_chosen_by_models(void **state) {
 
 /* A matrix with one row of 8,342 non-zeros, of which only the size is known: kernels that give a row to one group of
  * lanes take fifty times as long there. */
-static void a_huge_row_is_thought_of(void **state) {
-  (void)state;
+TEST(a_huge_row_is_thought_of) {
   shipped_database database;
   wlmi_snapshot all;
   wlmi_decision decision;
@@ -273,15 +257,4 @@ static void a_huge_row_is_thought_of(void **state) {
   shipped_release(&database);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(is_small_and_undamaged),
-                                     cmocka_unit_test(its_choices_are_candidates),
-                                     cmocka_unit_test(its_models_predict),
-                                     cmocka_unit_test(attention_is_chosen_by_attention),
-                                     cmocka_unit_test(bf16_is_chosen_as_f16),
-                                     cmocka_unit_test(sddmm_is_chosen_by_sddmm),
-                                     cmocka_unit_test(wide_indices_are_chosen_as_narrow_ones),
-                                     cmocka_unit_test(other_kinds_than_sums_are_chosen_by_models),
-                                     cmocka_unit_test(a_huge_row_is_thought_of)};
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,20 +1,16 @@
 /* The tuning database without faults: reading back, foreign files, versions, paths, permissions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "core/base/path.h"
 #include "db/database.h"
 #include "support/db_fixture.h"
 #include "support/failing_malloc.h"
+#include "support/test.h"
 
 static wlm_store *store_with(const char *path, int64_t count) {
   wlm_store *store;
@@ -59,8 +55,7 @@ static wlm_status compare_with_sample(void *user, const char *id, const wlmi_mea
   return WLM_OK;
 }
 
-static void reading_gives_what_was_put(void **state) {
-  (void)state;
+TEST(reading_gives_what_was_put) {
   const char *path = folder_file(&folder, "new/folders/on the way/tuned.db");
   wlm_store *store = store_with(path, 50);
   wlmi_store_counts counts;
@@ -89,8 +84,7 @@ static void reading_gives_what_was_put(void **state) {
   wlmi_store_close(store);
 }
 
-static void equal_measurements_are_one_row(void **state) {
-  (void)state;
+TEST(equal_measurements_are_one_row) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
   wlmi_store_counts counts;
@@ -106,8 +100,7 @@ static void equal_measurements_are_one_row(void **state) {
   wlmi_store_close(store);
 }
 
-static void a_put_is_all_or_nothing(void **state) {
-  (void)state;
+TEST(a_put_is_all_or_nothing) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(1), sample_measurement(2)};
   wlmi_store_counts counts;
@@ -121,8 +114,7 @@ static void a_put_is_all_or_nothing(void **state) {
   wlmi_store_close(store);
 }
 
-static void a_put_without_memory_says_so(void **state) {
-  (void)state;
+TEST(a_put_without_memory_says_so) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   int64_t failed = 1, refused = 0;
   for (int64_t k = 1; failed; k++) {
@@ -137,8 +129,7 @@ static void a_put_without_memory_says_so(void **state) {
   wlmi_store_close(store);
 }
 
-static void loading_copies_and_keeps_no_lock(void **state) {
-  (void)state;
+TEST(loading_copies_and_keeps_no_lock) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 10);
   wlmi_measurement_record *records, extra = sample_measurement(99);
   int64_t count;
@@ -171,8 +162,7 @@ static void assert_refused(const char *path, wlm_status expected, const char *pa
   free(after);
 }
 
-static void missing_and_empty_files_are_not_found(void **state) {
-  (void)state;
+TEST(missing_and_empty_files_are_not_found) {
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
   assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
@@ -189,8 +179,7 @@ static void missing_and_empty_files_are_not_found(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_open("", WLM_STORE_WRITE, &store));
 }
 
-static void files_of_others_are_left_alone(void **state) {
-  (void)state;
+TEST(files_of_others_are_left_alone) {
   const char *path = folder_file(&folder, "theirs.db");
   run_sql(path, "CREATE TABLE precious (x); INSERT INTO precious VALUES (1);");
   assert_refused(path, WLM_ERR_DATABASE, "is a SQLite database but not a tuning database");
@@ -211,8 +200,7 @@ static void files_of_others_are_left_alone(void **state) {
   assert_status(WLM_ERR_DATABASE, wlmi_store_open("/dev/null", WLM_STORE_WRITE, &store));
 }
 
-static void other_versions_are_refused(void **state) {
-  (void)state;
+TEST(other_versions_are_refused) {
   const char *path = folder_file(&folder, "tuned.db");
   wlmi_store_close(store_with(path, 3));
   run_sql(path, "PRAGMA user_version = 4;");
@@ -221,8 +209,7 @@ static void other_versions_are_refused(void **state) {
   assert_refused(path, WLM_ERR_DATABASE_VERSION, "found schema version -1, expected 3");
 }
 
-static void older_versions_migrate_forwards(void **state) {
-  (void)state;
+TEST(older_versions_migrate_forwards) {
   static const char *const steps[] = {
       "CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (1); PRAGMA application_id = 77;"
       "PRAGMA user_version = 1;",
@@ -258,8 +245,7 @@ static void older_versions_migrate_forwards(void **state) {
 
 /* A file of version 1 cannot be opened for reading. Opening it for writing migrates it: ids stay, and prepare_ps is
  * 0. */
-static void version_1_migrates_with_prepare_ps_0(void **state) {
-  (void)state;
+TEST(version_1_migrates_with_prepare_ps_0) {
   wlmi_schema first = wlmi_schema_tuned;
   const char *path = folder_file(&folder, "tuned.db");
   sqlite3 *db;
@@ -309,8 +295,7 @@ static void version_1_migrates_with_prepare_ps_0(void **state) {
   sqlite3_close(db);
 }
 
-static void the_schema_states_its_own_number(void **state) {
-  (void)state;
+TEST(the_schema_states_its_own_number) {
   const wlmi_schema *schemas[] = {&wlmi_schema_tuned, &wlmi_schema_kernels};
   for (int i = 0; i < 2; i++) {
     sqlite3 *db;
@@ -324,8 +309,7 @@ static void the_schema_states_its_own_number(void **state) {
   }
 }
 
-static void special_names_of_sqlite_are_plain_files(void **state) {
-  (void)state;
+TEST(special_names_of_sqlite_are_plain_files) {
   char before[4096];
   assert_non_null(getcwd(before, sizeof before));
   assert_int_equal(0, chdir(folder.path));
@@ -376,8 +360,7 @@ static int put_without_folder_rights_is_refused(void) {
   return strstr(wlm_error_detail(), "cannot make the folder") ? 0 : 7;
 }
 
-static void read_only_files_and_folders(void **state) {
-  (void)state;
+TEST(read_only_files_and_folders) {
   const char *path = folder_file(&folder, "tuned.db");
   wlmi_store_close(store_with(path, 5));
   chmod(folder.path, 0555);
@@ -397,8 +380,7 @@ static void assert_default(wlm_status (*path_of)(wlmi_text *), wlm_status expect
   wlmi_text_release(&text);
 }
 
-static void default_paths_follow_xdg(void **state) {
-  (void)state;
+TEST(default_paths_follow_xdg) {
   setenv("HOME", "/home/x", 1);
   setenv("XDG_DATA_HOME", "/data", 1);
   setenv("XDG_CACHE_HOME", "/cache", 1);
@@ -415,17 +397,9 @@ static void default_paths_follow_xdg(void **state) {
   assert_default(wlmi_store_default_path, WLM_ERR_NOT_FOUND, NULL);
 }
 
+EACH(folder_begin, folder_end)
+
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(reading_gives_what_was_put),       TEST(equal_measurements_are_one_row),
-      TEST(a_put_is_all_or_nothing),          TEST(a_put_without_memory_says_so),
-      TEST(loading_copies_and_keeps_no_lock), TEST(missing_and_empty_files_are_not_found),
-      TEST(files_of_others_are_left_alone),   TEST(other_versions_are_refused),
-      TEST(older_versions_migrate_forwards),  TEST(version_1_migrates_with_prepare_ps_0),
-      TEST(the_schema_states_its_own_number), TEST(special_names_of_sqlite_are_plain_files),
-      TEST(read_only_files_and_folders),      TEST(default_paths_follow_xdg),
-  };
   failing_malloc_open();
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_run();
 }

@@ -1,16 +1,12 @@
 /* The covering set covers what its header promises, counted here independently. With the argument "normal" or "full"
  * only this set is checked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/problem/message.h"
+#include "support/asserts.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 

@@ -1,11 +1,5 @@
 /* The template engine: errors in templates and in family.lua name file and line, and #line directives give every
  * emitted line its template's line number. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +10,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"
 #include "support/emit_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static const char good_family[] =
     "return {\n"
@@ -48,8 +42,7 @@ static char *emit(const char *family, const char *kernel, const wlmi_limits *lim
   return program.source;
 }
 
-static void test_template_errors_name_the_line(void **state) {
-  (void)state;
+TEST(test_template_errors_name_the_line) {
   static const struct {
     const char *kernel, *message;
   } cases[] = {
@@ -77,8 +70,7 @@ static void test_template_errors_name_the_line(void **state) {
 }
 
 /* A folder without a valid family is an error and never gives an empty list. */
-static void test_folders_without_a_family(void **state) {
-  (void)state;
+TEST(test_folders_without_a_family) {
   wlmi_generator *generator = NULL;
   test_folder folder;
   folder_make(&folder);
@@ -91,8 +83,7 @@ static void test_folders_without_a_family(void **state) {
 }
 
 /* A family needs a pass to execute. It has prepared memory if and only if it has a prepare pass. */
-static void test_passes_and_prepared_bytes(void **state) {
-  (void)state;
+TEST(test_passes_and_prepared_bytes) {
   static const struct {
     const char *passes, *prepared, *message;
   } cases[] = {
@@ -115,8 +106,7 @@ static void test_passes_and_prepared_bytes(void **state) {
   }
 }
 
-static void test_family_errors_name_the_file(void **state) {
-  (void)state;
+TEST(test_family_errors_name_the_file) {
   static const struct {
     const char *family, *message;
   } cases[] = {
@@ -194,8 +184,7 @@ static void read_version(const char *path, const char *family, char version[WLM_
 }
 
 /* The number of a family of the library; the content of a family of a folder, whatever its number is. */
-static void test_versions(void **state) {
-  (void)state;
+TEST(test_versions) {
   static const struct {
     const char *family, *file, *text;
     int changes;
@@ -251,8 +240,7 @@ static void check_words(const char *heading, char *words) {
 }
 
 /* The names that a family sees, which this one puts into the name of a field that is refused. */
-static void test_the_page_has_every_name(void **state) {
-  (void)state;
+TEST(test_the_page_has_every_name) {
   static const struct {
     const char *table, *heading;
   } seen[] = {{"problem", "### What `valid` and `passes` see"},
@@ -332,8 +320,7 @@ static void check_lines(const wlmi_program *program) {
   }
 }
 
-static void test_emitted_lines_have_template_lines(void **state) {
-  (void)state;
+TEST(test_emitted_lines_have_template_lines) {
   const wlmi_limits *const limits[] = {&emit_cuda, &emit_host};
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -371,8 +358,7 @@ static const char planted[] =
     "  int wrong = planted_mistake;\n"
     "}\n";
 
-static void test_compiler_errors_name_the_template(void **state) {
-  (void)state;
+TEST(test_compiler_errors_name_the_template) {
   char kernel[512];
   void *image;
   size_t size;
@@ -384,8 +370,7 @@ static void test_compiler_errors_name_the_template(void **state) {
   wlmi_free(source);
 }
 
-static void test_nvrtc_errors_name_the_template(void **state) {
-  (void)state;
+TEST(test_nvrtc_errors_name_the_template) {
   test_needs_nvrtc();
   static const char family[] =
       "return {\n"
@@ -401,19 +386,4 @@ static void test_nvrtc_errors_name_the_template(void **state) {
   assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
   wlmi_free(source);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_template_errors_name_the_line),
-      cmocka_unit_test(test_folders_without_a_family),
-      cmocka_unit_test(test_passes_and_prepared_bytes),
-      cmocka_unit_test(test_family_errors_name_the_file),
-      cmocka_unit_test(test_versions),
-      cmocka_unit_test(test_the_page_has_every_name),
-      cmocka_unit_test(test_emitted_lines_have_template_lines),
-      cmocka_unit_test(test_compiler_errors_name_the_template),
-      cmocka_unit_test(test_nvrtc_errors_name_the_template),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * the target golden rewrites the table, but for families whose kernels changed and whose version did not, because
  * measurements name the version. WARPLOOM_MEASURE_THE_SAME names families whose new kernels take the time of the old
  * ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +14,7 @@
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 static const char table[] = WLM_SOURCE_DIR "/tests/emit/golden.tsv";
 static const char header[] = "# family, problem, variant, hash of the source, version, hash of all kernels";
@@ -156,8 +151,7 @@ static const char *lacks_new_version(const char *old, const char *rows, const ch
   return "";
 }
 
-static void changed_kernels_need_another_version(void **state) {
-  (void)state;
+TEST(changed_kernels_need_another_version) {
   static const char old[] = "# header\nvec\tplain\tvec/a=1\taa\t1\tbb\nvec\tnarrow\tvec/a=1\taa\t1\tbb\n";
   assert_string_equal(lacks_new_version(old, old, ""), "");
   assert_string_equal(lacks_new_version(old, "\nvec\tnarrow\tvec/a=1\tcc\t1\tbb\n", ""), "vec");
@@ -176,8 +170,7 @@ static void keep_texts(void) {
   if (system("cp '" WLM_BINARY_DIR "/golden/'*.txt '" WLM_BINARY_DIR "/golden/last'")) fail_msg("%s", folder_last);
 }
 
-static void sources_equal_the_table(void **state) {
-  (void)state;
+TEST(sources_equal_the_table) {
   wlmi_text rows = {0};
   make_folder(folder_now);
   wlmi_text_puts(&rows, "\n");
@@ -207,8 +200,4 @@ static void sources_equal_the_table(void **state) {
   keep_texts();
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(changed_kernels_need_another_version),
-                                     cmocka_unit_test(sources_equal_the_table)};
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,17 +1,11 @@
 /* Variant names, refusals and candidates, and the generator under several threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "support/emit_fixture.h"
+#include "support/test.h"
 
-static void test_names_become_canonical(void **state) {
-  (void)state;
+TEST(test_names_become_canonical) {
   static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
   const wlmi_spec spec = emit_spec(64);
   for (int i = 0; i < 2; i++) {
@@ -30,8 +24,7 @@ static void test_names_become_canonical(void **state) {
   }
 }
 
-static void test_invalid_names(void **state) {
-  (void)state;
+TEST(test_invalid_names) {
   static const struct {
     const char *variant, *message, *also;
   } cases[] = {
@@ -59,8 +52,7 @@ static void test_invalid_names(void **state) {
   }
 }
 
-static void test_refusals_give_reasons(void **state) {
-  (void)state;
+TEST(test_refusals_give_reasons) {
   static const struct {
     const char *variant;
     int64_t n;
@@ -101,8 +93,7 @@ static void test_refusals_give_reasons(void **state) {
   }
 }
 
-static void test_a_small_device_has_fewer_candidates(void **state) {
-  (void)state;
+TEST(test_a_small_device_has_fewer_candidates) {
   wlmi_limits small = emit_cuda;
   small.threads_per_block = 128;
   const wlmi_spec spec = emit_spec(64);
@@ -118,8 +109,7 @@ static int64_t count_prefix(const wlmi_candidate_list *names, const char *prefix
   return count;
 }
 
-static void test_candidates(void **state) {
-  (void)state;
+TEST(test_candidates) {
   static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = emit_spec(cases[i].n);
@@ -143,8 +133,7 @@ static void test_candidates(void **state) {
 }
 
 /* In 16 bits half of the widest vector is valid, too, where a row of C then occupies a group of lanes. */
-static void test_half_of_the_widest_vector(void **state) {
-  (void)state;
+TEST(test_half_of_the_widest_vector) {
   static const struct {
     const char *variant;
     int64_t n;
@@ -171,8 +160,7 @@ static void test_half_of_the_widest_vector(void **state) {
 }
 
 /* With N = 0 a product launches nothing, but its plan still needs candidates. */
-static void test_no_columns(void **state) {
-  (void)state;
+TEST(test_no_columns) {
   for (int i = 0; i < 8; i++) {
     wlmi_spec spec = emit_spec(0);
     const wlmi_candidate_list *list;
@@ -192,8 +180,7 @@ static void test_no_columns(void **state) {
 
 /* The generator keeps the list of a spec, whatever `expected_calls` is. A caller's list stays valid after the
  * generator has dropped it. */
-static void test_candidates_are_kept(void **state) {
-  (void)state;
+TEST(test_candidates_are_kept) {
   enum { MANY = 100 };
   const wlmi_candidate_list *lists[MANY], *again;
   wlmi_spec spec = emit_spec(32);
@@ -223,8 +210,7 @@ static void test_candidates_are_kept(void **state) {
 
 /* A family that samples the rows of A^T would use other edges than the ones that the rows of A keep, so only these
  * families serve. */
-static void test_backward_of_a_sample(void **state) {
-  (void)state;
+TEST(test_backward_of_a_sample) {
   static const struct {
     int sddmm, deterministic, host, families;
     const char *names[2];
@@ -254,8 +240,7 @@ static void test_backward_of_a_sample(void **state) {
 }
 
 /* A family that splits rows serves every built-in reduction. */
-static void test_operators(void **state) {
-  (void)state;
+TEST(test_operators) {
   wlmi_spec spec = emit_spec(128);
   for (int reduce = WLM_SUM; reduce < WLM_CUSTOM; reduce++) {
     wlmi_text reason = {0};
@@ -267,8 +252,7 @@ static void test_operators(void **state) {
   }
 }
 
-static void test_list(void **state) {
-  (void)state;
+TEST(test_list) {
   wlmi_text text = {0};
   assert_status(WLM_OK, wlmi_generator_list(emit_generator, &text));
   assert_contains(text.data, "row_crc (cuda; splits a row: none; 8 variants)");
@@ -292,8 +276,7 @@ static void *emit_many(void *user) {
   return NULL;
 }
 
-static void test_several_threads(void **state) {
-  (void)state;
+TEST(test_several_threads) {
   pthread_t threads[4];
   const wlmi_spec spec = emit_spec(128);
   wlmi_program program;
@@ -307,20 +290,4 @@ static void test_several_threads(void **state) {
   wlmi_program_release(&program);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names_become_canonical),
-      cmocka_unit_test(test_invalid_names),
-      cmocka_unit_test(test_refusals_give_reasons),
-      cmocka_unit_test(test_a_small_device_has_fewer_candidates),
-      cmocka_unit_test(test_candidates),
-      cmocka_unit_test(test_half_of_the_widest_vector),
-      cmocka_unit_test(test_no_columns),
-      cmocka_unit_test(test_candidates_are_kept),
-      cmocka_unit_test(test_backward_of_a_sample),
-      cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_list),
-      cmocka_unit_test(test_several_threads),
-  };
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,12 +1,6 @@
 /* The tables of docs/operators.md agree with the covering set, which tests/simt and tests/host execute, and with the
  * arrays of the operations (core/problem/operation.c). WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "core/problem/operation.h"
 #include "support/emit_fixture.h"
 #include "support/operator_table.h"
+#include "support/test.h"
 
 static const char page[] = WLM_SOURCE_DIR "/docs/operators.md";
 
@@ -92,19 +87,12 @@ static void page_has(const page_table *t) {
     fail_msg("a table in docs/operators.md is out of date: build the target operator-table and look at the diff");
 }
 
-static void equals_the_covering_set(void **state) {
-  (void)state;
-  page_has(&operators);
-}
+TEST(equals_the_covering_set) { page_has(&operators); }
 
-static void equals_the_arrays_of_operations(void **state) {
-  (void)state;
-  page_has(&arrays);
-}
+TEST(equals_the_arrays_of_operations) { page_has(&arrays); }
 
 /* Each name is one field of a call, with one shape and one type of elements in all operations. */
-static void a_name_means_one_thing(void **state) {
-  (void)state;
+TEST(a_name_means_one_thing) {
   const wlmi_array *all[64];
   int count = 0;
   for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLM_BUILTINS; of++)
@@ -136,8 +124,7 @@ static void expect_row(const covering_entry *entries, int64_t count, const char 
   wlmi_text_release(&table);
 }
 
-static void rows_list_the_properties_of_entries(void **state) {
-  (void)state;
+TEST(rows_list_the_properties_of_entries) {
   enum { ENTRIES = 8 };
   covering_entry e[ENTRIES];
   for (int i = 0; i < ENTRIES; i++) e[i] = entry_of("row_crc/cf=1,rows=4");
@@ -167,8 +154,7 @@ static void rows_list_the_properties_of_entries(void **state) {
   }
 }
 
-static void messages_are_over_the_places_of_their_results(void **state) {
-  (void)state;
+TEST(messages_are_over_the_places_of_their_results) {
   wlm_problem message = WLM_PROBLEM_INIT;
   covering_entry e = entry_of("row_vec/lanes=32,vector=1,batch=4");
   message.operation = WLM_MESSAGE;
@@ -182,13 +168,4 @@ static void messages_are_over_the_places_of_their_results(void **state) {
   expect_row(&e, 1, "| - | columns, edges |\n");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equals_the_covering_set),
-      cmocka_unit_test(equals_the_arrays_of_operations),
-      cmocka_unit_test(a_name_means_one_thing),
-      cmocka_unit_test(rows_list_the_properties_of_entries),
-      cmocka_unit_test(messages_are_over_the_places_of_their_results),
-  };
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,15 +1,10 @@
 /* The operator block of user-defined operators and epilogues, and the families that serve them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/emit_fixture.h"
+#include "support/test.h"
 
 static wlmi_spec own_spec(int64_t n, const char *custom, const char *activation, int bias) {
   wlmi_spec plain = emit_spec(n), spec;
@@ -44,8 +39,7 @@ static void expect_in(const char *custom, const char *activation, int bias, cons
   wlm_string_free(source);
 }
 
-static void blocks(void **state) {
-  (void)state;
+TEST(blocks) {
   expect_in("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", NULL, 0,
             (const char *[]){"return\n#line 1 \"op:message\"\nfmaxf(a*b,0.f); }\n", "#line 1 \"op:init\"\n0.f; }\n",
                              "#line 1 \"op:reduce\"\nacc+x; }\n",
@@ -73,8 +67,7 @@ static void blocks(void **state) {
 }
 
 /* Inserting a user's expression does not change the numbers of the lines behind it. */
-static void lines_keep_their_numbers(void **state) {
-  (void)state;
+TEST(lines_keep_their_numbers) {
   const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, 0);
   char *source = source_of(host_row, &emit_host, &spec);
   int64_t line = 0, in_block = 0, checked = 0;
@@ -92,8 +85,7 @@ static void lines_keep_their_numbers(void **state) {
 }
 
 /* A user-defined sum of products gives the same kernel as the built-in one, except for #line directives. */
-static void user_sum_equals_the_built_in_one(void **state) {
-  (void)state;
+TEST(user_sum_equals_the_built_in_one) {
   const char *const variants[] = {"merge_path/items=256,lanes=8,vector=4,batch=4,prepared=0",
                                   "row_vec/lanes=8,vector=4,batch=4"};
   const wlmi_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
@@ -117,8 +109,7 @@ static void expect_refusal(wlmi_generator *generator, const char *variant, const
   wlmi_text_release(&reason);
 }
 
-static void rows_are_not_split_without_combine(void **state) {
-  (void)state;
+TEST(rows_are_not_split_without_combine) {
   const wlmi_spec whole = own_spec(16, "init=0;reduce=acc+x", NULL, 0),
                   parts = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
   expect_refusal(emit_generator, host_row, &emit_host, &whole, NULL);
@@ -143,8 +134,7 @@ static void rows_are_not_split_without_combine(void **state) {
 }
 
 /* A family with atomic adds needs an atomic form of the reduction; one that reorders edges needs order=any. */
-static void families_that_add_or_reorder(void **state) {
-  (void)state;
+TEST(families_that_add_or_reorder) {
   static const char kernel[] = "WLM_KERNEL(wlm_@{name}) { (void)unit_blocks; }\n";
   static const char family[] =
       "return { target = 'host', summary = 'none', split = '%s', keeps_order = %s, parameters = { { 'name', { 'k' } } "
@@ -180,13 +170,4 @@ static void families_that_add_or_reorder(void **state) {
   folder_remove(&own_folder);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(blocks),
-      cmocka_unit_test(lines_keep_their_numbers),
-      cmocka_unit_test(user_sum_equals_the_built_in_one),
-      cmocka_unit_test(rows_are_not_split_without_combine),
-      cmocka_unit_test(families_that_add_or_reorder),
-  };
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,5 +1,5 @@
 /* Runs a test of cmocka in a process of its own, in which the fake driver is libcuda.so.1: the driver is opened once in
- * a process. Include after cmocka. */
+ * a process. */
 #pragma once
 
 #include <dlfcn.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fake_cuda/fake_cuda.h"
+#include "support/asserts.h"
 #include "support/child.h"
 #include "warploom/warploom.h"
 

@@ -1,15 +1,12 @@
 /* The command without a resource: descriptors, address space, disk space, a compiler. It reports the error and does not
  * crash, and data that it stored never prevents a later product or tuning. WARPLOOM_FULL: every number of a row. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
+#include "support/test.h"
 
 #define PRODUCT "synth:rows=200,d=4,cv=1", "-n", "8", "--device", "host", "--db", database
 
@@ -89,8 +86,7 @@ static void suffer(const char *name, const char *shell) {
   }
 }
 
-static void a_fault_is_reported_and_passes(void **state) {
-  (void)state;
+TEST(a_fault_is_reported_and_passes) {
   int count = 0;
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     if (!can_mount && strstr(faults[i].shell, "mount")) continue;
@@ -106,8 +102,7 @@ static void a_fault_is_reported_and_passes(void **state) {
 }
 
 /* Four commands tune and four run a product, with the same files and without compiled kernels. */
-static void eight_commands_at_once(void **state) {
-  (void)state;
+TEST(eight_commands_at_once) {
   enum { COMMANDS = 8 };
   command c[COMMANDS], after;
   assert_int_equal(system("rm -rf $XDG_CACHE_HOME"), 0);
@@ -138,8 +133,4 @@ static int begin(void **state) {
   return system("mv $XDG_CACHE_HOME/warploom/kernels.db $KERNELS");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(eight_commands_at_once),
-                                     cmocka_unit_test(a_fault_is_reported_and_passes)};
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

@@ -2,15 +2,11 @@
  * must give the same. */
 #include "fuzz/targets.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 #include <zlib.h>
 
 #include "core/base/memory.h"
@@ -26,6 +22,7 @@
 #include "db/measurement_set.h"
 #include "generator/generator.h"
 #include "select/model.h"
+#include "support/asserts.h"
 #include "support/db_fixture.h"
 #include "support/npz.h"
 

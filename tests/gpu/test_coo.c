@@ -1,17 +1,10 @@
 /* wlm_csr_from_coo on a GPU: every list of support/coo_check.h and larger ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "runtime/context.h"
-#include "support/asserts.h"
 #include "support/coo_check.h"
 #include "support/gpu.h"
-#include "support/require.h"
+#include "support/test.h"
 
 /* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)
@@ -54,8 +47,7 @@ static void convert(void *user, const wlm_coo *coo) {
   device->ops->release(device, col);
 }
 
-static void every_list(void **state) {
-  (void)state;
+TEST(every_list) {
   wlm_context *context = open_context();
   for (int number = 0; number < coo_case_count(); number++) {
     const coo_case c = coo_case_of(number);
@@ -64,8 +56,7 @@ static void every_list(void **state) {
   wlm_context_destroy(context);
 }
 
-static void large_lists(void **state) {
-  (void)state;
+TEST(large_lists) {
   static const coo_case cases[] = {
       {300000, 200000, 3000000, 0, 0, WLM_I64, WLM_I32, WLM_I32},
       {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32},
@@ -76,7 +67,4 @@ static void large_lists(void **state) {
   wlm_context_destroy(context);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(large_lists)};
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

@@ -1,18 +1,10 @@
 /* Runs one variant of each family and kind of problem on the GPU in three ways: each pass after the pass before it,
  * with dependent launch (a pass starts while the one before it drains), and with dependent launch of a fresh pattern
  * (wlm_args.fresh). All must agree with float64. The argument 2/4 runs the second of four parts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/covering_kinds.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
-#include "support/require.h"
+#include "support/test.h"
 
 /* CU_STREAM_PER_THREAD: kernels overlap on it, as they might not on the legacy stream. */
 #define STREAM ((void *)2)
@@ -53,8 +45,7 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
   return status;
 }
 
-static void every_family_in_each_way(void **state) {
-  (void)state;
+TEST(every_family_in_each_way) {
   wlmi_device *device = test_gpu();
   wlmi_generator *generator;
   covering set;
@@ -94,8 +85,9 @@ static void every_family_in_each_way(void **state) {
   wlmi_generator_destroy(generator);
 }
 
+GROUP(NULL, test_gpu_close)
+
 int main(int argc, char **argv) {
   shard = test_shard_of(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_in_each_way)};
-  return test_group(tests, NULL, test_gpu_close);
+  return test_run();
 }

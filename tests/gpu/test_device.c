@@ -1,22 +1,17 @@
 /* Every function of the cuda device. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
-#include "support/asserts.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
-#include "support/require.h"
+#include "support/test.h"
 
 /* 4 x 5; row 1 is empty; no edge uses B's row 4. */
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
@@ -101,8 +96,7 @@ static void product_check(const product *p) {
 
 /* ---- device information ---------------------------------------------------------------------------- */
 
-static void describes_itself(void **state) {
-  (void)state;
+TEST(describes_itself) {
   const wlmi_device_info *info = &test_gpu()->info;
   char arch[32];
   snprintf(arch, sizeof arch, "sm_%d", info->limits.arch);
@@ -119,16 +113,14 @@ static void describes_itself(void **state) {
   assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->limits.l2_bytes > 0);
 }
 
-static void refuses_missing_devices(void **state) {
-  (void)state;
+TEST(refuses_missing_devices) {
   wlmi_device *device = test_gpu();
   assert_int_equal(wlmi_device_open("cuda:4000", &device), WLM_ERR_NO_DEVICE);
   assert_null(device);
   assert_non_null(strstr(wlm_error_detail(), "cuda:4000"));
 }
 
-static void opens_twice(void **state) {
-  (void)state;
+TEST(opens_twice) {
   wlmi_device *first = test_gpu(), *second;
   assert_status(WLM_OK, wlmi_device_open("cuda:0", &second));
   assert_ptr_not_equal(first, second);
@@ -138,8 +130,7 @@ static void opens_twice(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
-static void memory_is_aligned_and_keeps_data(void **state) {
-  (void)state;
+TEST(memory_is_aligned_and_keeps_data) {
   wlmi_device *device = test_gpu();
   unsigned char in[1000], out[1000];
   void *memory, *empty;
@@ -160,8 +151,7 @@ static void memory_is_aligned_and_keeps_data(void **state) {
   device->ops->release(device, NULL);
 }
 
-static void too_much_memory_is_refused(void **state) {
-  (void)state;
+TEST(too_much_memory_is_refused) {
   wlmi_device *device = test_gpu();
   void *memory = &memory;
   assert_int_equal(device->ops->allocate(device, (size_t)device->info.memory_bytes * 4, &memory),
@@ -172,8 +162,7 @@ static void too_much_memory_is_refused(void **state) {
 
 /* ---- code ------------------------------------------------------------------------------------------ */
 
-static void a_family_gives_the_right_result(void **state) {
-  (void)state;
+TEST(a_family_gives_the_right_result) {
   static const char *const variants[] = {"row_naive/columns=32,rows=4,axis=units", "row_crc/cf=1,rows=4"};
   test_gpu();
   for (size_t i = 0; i < 2 * sizeof variants / sizeof *variants; i++) {
@@ -187,8 +176,7 @@ static void a_family_gives_the_right_result(void **state) {
   }
 }
 
-static void built_in_code_needs_no_compiler(void **state) {
-  (void)state;
+TEST(built_in_code_needs_no_compiler) {
   test_gpu();
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     product p;
@@ -200,8 +188,7 @@ static void built_in_code_needs_no_compiler(void **state) {
   }
 }
 
-static void built_in_code_does_not_cover_all(void **state) {
-  (void)state;
+TEST(built_in_code_does_not_cover_all) {
   wlmi_device *device = test_gpu();
   wlmi_program program = {0};
   product p;
@@ -212,8 +199,7 @@ static void built_in_code_does_not_cover_all(void **state) {
   product_release(&p);
 }
 
-static void invalid_code_is_refused(void **state) {
-  (void)state;
+TEST(invalid_code_is_refused) {
   static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
   wlmi_device *device = test_gpu();
   wlmi_program program;
@@ -234,8 +220,7 @@ static void invalid_code_is_refused(void **state) {
   product_release(&p);
 }
 
-static void a_bad_launch_is_reported_once(void **state) {
-  (void)state;
+TEST(a_bad_launch_is_reported_once) {
   product p;
   test_gpu();
   product_make(WLM_I32, &p);
@@ -250,8 +235,7 @@ static void a_bad_launch_is_reported_once(void **state) {
 }
 
 /* More than 48 KB of dynamic shared memory must be requested from the driver. */
-static void large_shared_memory(void **state) {
-  (void)state;
+TEST(large_shared_memory) {
   wlmi_device *device = test_gpu();
   wlmi_generator *generator;
   const wlmi_candidate_list *names;
@@ -298,8 +282,7 @@ static wlm_status enqueue(void *user, void *stream) {
   return test_execute_call(&c->product->plan, &call, c->product->b, c->product->c, NULL);
 }
 
-static void timer_replays_a_graph(void **state) {
-  (void)state;
+TEST(timer_replays_a_graph) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
   product p;
@@ -319,8 +302,7 @@ static void timer_replays_a_graph(void **state) {
   product_release(&p);
 }
 
-static void failed_capture_leaves_no_trace(void **state) {
-  (void)state;
+TEST(failed_capture_leaves_no_trace) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
   product p;
@@ -338,21 +320,4 @@ static void failed_capture_leaves_no_trace(void **state) {
   product_release(&p);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(describes_itself),
-      cmocka_unit_test(refuses_missing_devices),
-      cmocka_unit_test(opens_twice),
-      cmocka_unit_test(memory_is_aligned_and_keeps_data),
-      cmocka_unit_test(too_much_memory_is_refused),
-      cmocka_unit_test(a_family_gives_the_right_result),
-      cmocka_unit_test(built_in_code_needs_no_compiler),
-      cmocka_unit_test(built_in_code_does_not_cover_all),
-      cmocka_unit_test(invalid_code_is_refused),
-      cmocka_unit_test(a_bad_launch_is_reported_once),
-      cmocka_unit_test(large_shared_memory),
-      cmocka_unit_test(timer_replays_a_graph),
-      cmocka_unit_test(failed_capture_leaves_no_trace),
-  };
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

@@ -2,19 +2,13 @@
  * WARPLOOM_RUNS=100 repeats each entry a hundred times on the same operands: deterministic variants must give the same
  * bits. With --one-variant-each it checks one variant of each family and kind of problem, once and on one thread, for
  * compute-sanitizer, and prints their names; --one-variant-each 2/8 checks the second of eight parts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "support/covering_kinds.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
-#include "support/require.h"
+#include "support/test.h"
 
 enum { MOST_REPORTED = 20, RUNS = 3 };
 
@@ -36,8 +30,7 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
   return status;
 }
 
-static void every_family_is_correct(void **state) {
-  (void)state;
+TEST(every_family_is_correct) {
   wlmi_device *device = test_gpu();
   wlmi_generator *generator;
   covering set;
@@ -62,9 +55,10 @@ static void every_family_is_correct(void **state) {
   wlmi_generator_destroy(generator);
 }
 
+GROUP(NULL, test_gpu_close)
+
 int main(int argc, char **argv) {
   one_each = argc > 1 && !strcmp(argv[1], "--one-variant-each");
   if (one_each) shard = test_shard_of(argc - 1, argv + 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_is_correct)};
-  return test_group(tests, NULL, test_gpu_close);
+  return test_run();
 }

@@ -1,13 +1,7 @@
 /* The kernel right before a product writes its pattern, into memory that the previous product reads. Every candidate
  * that can be rebound gives the same bits as when the host waits in between. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/synth/twin.h"
 #include "generator/generator.h"
@@ -15,7 +9,7 @@
 #include "runtime/load.h"
 #include "runtime/sort_device.h"
 #include "support/gpu_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 /* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)
@@ -141,8 +135,7 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
   return checked;
 }
 
-static void patterns_written_just_before_are_read(void **state) {
-  (void)state;
+TEST(patterns_written_just_before_are_read) {
   test_needs_nvrtc();
   wlmi_csr_host host;
   wlmi_upload other;
@@ -185,7 +178,4 @@ static void patterns_written_just_before_are_read(void **state) {
   fixture_release(&f);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(patterns_written_just_before_are_read)};
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

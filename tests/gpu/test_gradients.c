@@ -1,18 +1,14 @@
 /* Gradients on a GPU: A^T built there has the same bits as on the host, and every candidate for products with A^T and
  * for gradients is correct. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "support/backward_check.h"
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "tuner/verify.h"
 
 static void *narrowed(const wlmi_csr_host *a, wlm_index type) {
@@ -25,8 +21,7 @@ static void *narrowed(const wlmi_csr_host *a, wlm_index type) {
   return rowptr;
 }
 
-static void transpose_has_the_hosts_bits(void **state) {
-  (void)state;
+TEST(transpose_has_the_hosts_bits) {
   test_needs_nvrtc();
   static const char *const matrices[] = {"twin:youtube,scale=0.2", "twin:web-google,scale=0.05",
                                          "uniform:rows=300,d=0"};
@@ -122,8 +117,7 @@ static wlm_problem sampled(int deterministic) {
 }
 
 /* wlm_spmm with different seeds: it scatters, or, if deterministic, builds A^T on the stream. */
-static void one_call_with_each_seed(void **state) {
-  (void)state;
+TEST(one_call_with_each_seed) {
   test_needs_nvrtc();
   fixture f;
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
@@ -147,8 +141,7 @@ static void one_call_with_each_seed(void **state) {
 }
 
 /* 0 and -0 are equal, so the first edge of a row wins, even if the GPU's max instruction distinguishes them. */
-static void zero_equals_minus_zero(void **state) {
-  (void)state;
+TEST(zero_equals_minus_zero) {
   test_needs_nvrtc();
   fixture f, zeros;
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
@@ -171,8 +164,7 @@ static void zero_equals_minus_zero(void **state) {
 }
 
 /* The gradients of max and min by their argmax indices. */
-static void gradients_by_argmax(void **state) {
-  (void)state;
+TEST(gradients_by_argmax) {
   fixture f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   for (int number = 0; number < backward_problem_count(); number++) {
@@ -185,8 +177,7 @@ static void gradients_by_argmax(void **state) {
 }
 
 /* These gradients use atomic adds, so a deterministic plan refuses them. */
-static void deterministic_gradients_are_refused(void **state) {
-  (void)state;
+TEST(deterministic_gradients_are_refused) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_plan *plan;
   fixture f;
@@ -201,23 +192,19 @@ static void deterministic_gradients_are_refused(void **state) {
   fixture_release(&f);
 }
 
-#define EVERY(i) cmocka_unit_test_prestate(every_candidate, (void *)(uintptr_t)&problems[i])
-int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {EVERY(0),
-                                     EVERY(1),
-                                     EVERY(2),
-                                     EVERY(3),
-                                     EVERY(4),
-                                     EVERY(5),
-                                     EVERY(6),
-                                     EVERY(7),
-                                     EVERY(8),
-                                     EVERY(9),
-                                     EVERY(10),
-                                     cmocka_unit_test(transpose_has_the_hosts_bits),
-                                     cmocka_unit_test(one_call_with_each_seed),
-                                     cmocka_unit_test(zero_equals_minus_zero),
-                                     cmocka_unit_test(gradients_by_argmax),
-                                     cmocka_unit_test(deterministic_gradients_are_refused)};
-  return test_group_part(test_shard_of(argc, argv), tests, NULL, test_gpu_close);
-}
+#define EVERY(i) TEST_WITH(every_candidate_##i, every_candidate, (void *)(uintptr_t)&problems[i])
+EVERY(0)
+EVERY(1)
+EVERY(2)
+EVERY(3)
+EVERY(4)
+EVERY(5)
+EVERY(6)
+EVERY(7)
+EVERY(8)
+EVERY(9)
+EVERY(10)
+
+GROUP(NULL, test_gpu_close)
+
+int main(int argc, char **argv) { return test_run_shard(test_shard_of(argc, argv)); }

@@ -1,24 +1,17 @@
 /* Sizes past 2^31 and 2^32: C has more elements than an int or an unsigned int counts. Rows at the start of C, across
  * both boundaries and at the end are compared with float64; an offset that wraps leaves the poison in some of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
-#include "support/asserts.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/gpu.h"
-#include "support/require.h"
 #include "support/shapes.h"
+#include "support/test.h"
 #include "tuner/tolerance.h"
 
 enum { ROWS = (1 << 22) + 3, COLS = 96, N = 1032, LONGEST = 40, S = 32 };
@@ -197,18 +190,11 @@ static int check_families(wlm_sample sample) {
   return families;
 }
 
-static void every_family(void **state) {
-  (void)state;
-  assert_true(check_families(WLM_SAMPLE_NONE) > 1);
-}
+TEST(every_family) { assert_true(check_families(WLM_SAMPLE_NONE) > 1); }
 
-static void sampled(void **state) {
-  (void)state;
-  assert_true(check_families(WLM_SAMPLE_FASTRAND) > 0);
-}
+TEST(sampled) { assert_true(check_families(WLM_SAMPLE_FASTRAND) > 0); }
 
-static void built_in(void **state) {
-  (void)state;
+TEST(built_in) {
   wlmi_device *device = test_gpu();
   void *kernels[WLM_MAX_PASSES];
   wlmi_program program = {0};
@@ -222,11 +208,4 @@ static void built_in(void **state) {
   wlmi_program_release(&program);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_family),
-      cmocka_unit_test(sampled),
-      cmocka_unit_test(built_in),
-  };
-  return test_group(tests, NULL, release);
-}
+GROUP(NULL, release)

@@ -1,12 +1,8 @@
 /* Online tuning on a GPU: each call's result is correct whichever kernel ran, a capture contains one kernel, and the
  * decision is stored. Which kernel is faster depends on the GPU and is not tested. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/synth/input.h"
 #include "db/store.h"
@@ -15,7 +11,7 @@
 #include "support/command.h"
 #include "support/exact.h"
 #include "support/gpu.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 
@@ -99,8 +95,7 @@ static wlm_plan *online_of(const bench *b) {
   return online;
 }
 
-static void every_result_is_correct_and_times_are_stored(void **state) {
-  (void)state;
+TEST(every_result_is_correct_and_times_are_stored) {
   bench b;
   wlm_store *store;
   wlmi_measurement_record *records;
@@ -154,8 +149,7 @@ static wlm_status enqueue(void *user, void *stream) {
   return test_execute_call(c->online, &call, c->b->b, c->b->c, NULL);
 }
 
-static void a_capture_holds_one_kernel(void **state) {
-  (void)state;
+TEST(a_capture_holds_one_kernel) {
   enum { CALLS = 100 };
   bench b;
   wlmi_timer *timer;
@@ -183,10 +177,4 @@ static int end(void **state) {
   return test_gpu_close(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_result_is_correct_and_times_are_stored),
-      cmocka_unit_test(a_capture_holds_one_kernel),
-  };
-  return test_group(tests, home_begin, end);
-}
+GROUP(home_begin, end)

@@ -1,17 +1,13 @@
 /* The command on a GPU: tuning, choosing by the measurements, checked runs, and a kernel that makes the device
  * unusable. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "support/command.h"
 #include "support/gpu.h"
-#include "support/require.h"
+#include "support/test.h"
 
 #define MATRIX "twin:arxiv,scale=0.02"
 
@@ -64,8 +60,7 @@ static void compares_with_cusparse(void **state) {
 
 /* After a write out of bounds every call of the context fails. Tuning stops, and later candidates are not recorded
  * as failed. */
-static void broken_device_ends_tuning(void **state) {
-  (void)state;
+TEST(broken_device_ends_tuning) {
   static const char family[] =
       "return { target = \"cuda\", summary = \"a test\", parameters = {{\"x\", {1, 2, 3}}},\n"
       "  passes = function() return { { kernel = \"crash\", units = \"rows\", units_per_block = 1,\n"
@@ -101,17 +96,14 @@ static int end(void **state) {
   return test_gpu_close(state);
 }
 
-#define TUNED(i) cmocka_unit_test_prestate(tuned_runs_are_correct, (void *)(uintptr_t)problems[i])
-int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      TUNED(0),
-      TUNED(1),
-      TUNED(2),
-      TUNED(3),
-      TUNED(4),
-      cmocka_unit_test_prestate(compares_with_cusparse, "cuda:0"),
-      cmocka_unit_test_prestate(compares_with_cusparse, "cuda:1"),
-      cmocka_unit_test(broken_device_ends_tuning),
-  };
-  return test_group_part(test_shard_of(argc, argv), tests, home_begin, end);
-}
+#define TUNED(i) TEST_WITH(tuned_runs_are_correct_##i, tuned_runs_are_correct, (void *)(uintptr_t)problems[i])
+TUNED(0)
+TUNED(1)
+TUNED(2)
+TUNED(3)
+TUNED(4)
+TEST_WITH(compares_on_gpu_0, compares_with_cusparse, "cuda:0")
+TEST_WITH(compares_on_gpu_1, compares_with_cusparse, "cuda:1")
+GROUP(home_begin, end)
+
+int main(int argc, char **argv) { return test_run_shard(test_shard_of(argc, argv)); }

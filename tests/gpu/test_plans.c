@@ -1,16 +1,12 @@
 /* The public interface on a GPU: every candidate for a skewed matrix, one plan on many streams at once, tuned and
  * untuned calls, and calls without a compiler. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "support/verified.h"
 
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
@@ -20,8 +16,7 @@ static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
   return problem;
 }
 
-static void every_candidate_on_a_skewed_matrix(void **state) {
-  (void)state;
+TEST(every_candidate_on_a_skewed_matrix) {
   fixture f;
   fixture_make("twin:arxiv,scale=0.02", WLM_I32, &f);
   static const wlm_reduce reductions[] = {WLM_SUM, WLM_MEAN, WLM_MAX};
@@ -110,8 +105,7 @@ static const char *preparing_one(const wlmi_candidate_list *list) {
 }
 
 /* First the chosen kernel, then one that is prepared once for all streams. */
-static void one_plan_on_many_streams(void **state) {
-  (void)state;
+TEST(one_plan_on_many_streams) {
   fixture f;
   wlmi_operands operands;
   wlmi_verifier *verifier;
@@ -142,8 +136,7 @@ static void one_plan_on_many_streams(void **state) {
 
 /* ---- one call -------------------------------------------------------------------------------------- */
 
-static void one_call(void **state) {
-  (void)state;
+TEST(one_call) {
   fixture f;
   wlmi_operands operands;
   wlmi_verifier *verifier;
@@ -181,11 +174,4 @@ static void one_call(void **state) {
   fixture_release(&f);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_candidate_on_a_skewed_matrix),
-      cmocka_unit_test(one_plan_on_many_streams),
-      cmocka_unit_test(one_call),
-  };
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

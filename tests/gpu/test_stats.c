@@ -1,12 +1,6 @@
 /* Compares the stats that a GPU measures with the host's, and builds A^T in a captured graph, on matrices of real
  * shapes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +12,9 @@
 #include "runtime/sort_device.h"
 #include "runtime/stats_device.h"
 #include "runtime/validate.h"
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/gpu.h"
-#include "support/require.h"
+#include "support/test.h"
 
 typedef struct loaded {
   wlmi_module *module;
@@ -159,8 +152,7 @@ static void check_transpose(const both *b, const loaded *l, const char *name) {
   device->ops->release(device, m.memory);
 }
 
-static void real_shapes(void **state) {
-  (void)state;
+TEST(real_shapes) {
   static const char *const names[] = {"uniform:rows=65536,d=8", "uniform:rows=1000,d=1100,cols=5000",
                                       "twin:arxiv,scale=0.1", "twin:youtube,scale=0.1", "twin:roadnet-ca,scale=0.1"};
   test_gpu();
@@ -179,8 +171,7 @@ static void real_shapes(void **state) {
   }
 }
 
-static void memory_of_a_stream(void **state) {
-  (void)state;
+TEST(memory_of_a_stream) {
   wlmi_device *device = test_gpu();
   unsigned char out[1000];
   void *memory, *again;
@@ -196,8 +187,7 @@ static void memory_of_a_stream(void **state) {
 }
 
 /* Validates the matrix unchanged, then with a column out of range, then with decreasing offsets in an earlier row. */
-static void validation(void **state) {
-  (void)state;
+TEST(validation) {
   wlmi_device *device = test_gpu();
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     static const int64_t low[2] = {0, 0};
@@ -237,8 +227,4 @@ static void validation(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(real_shapes), cmocka_unit_test(memory_of_a_stream),
-                                     cmocka_unit_test(validation)};
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

@@ -1,17 +1,9 @@
 /* One wrong element is found in any output of a large problem on a GPU. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
-
 #include "support/gpu.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "support/whole_check.h"
 
-static void one_wrong_element(void **state) {
-  (void)state;
+TEST(one_wrong_element) {
   test_gpu();
   test_needs_nvrtc();
   assert_int_equal(whole_check_begin("cuda"), 0);
@@ -21,7 +13,4 @@ static void one_wrong_element(void **state) {
   whole_check_end();
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_wrong_element)};
-  return test_group(tests, NULL, test_gpu_close);
-}
+GROUP(NULL, test_gpu_close)

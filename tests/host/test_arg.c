@@ -1,18 +1,14 @@
 /* Argmax indices of max and min through the public API on the host. The covering tests check them for every kernel of
  * both devices. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 /* 4 x 5; row 1 is empty; columns are not sorted, and column 1 stands twice in row 2. */
@@ -61,8 +57,7 @@ static void run(const wlm_problem *problem, const wlm_execute_args *call, const 
   wlm_plan_destroy(plan);
 }
 
-static void lowest_position_of_the_best(void **state) {
-  (void)state;
+TEST(lowest_position_of_the_best) {
   /* row 0: 2, 4, -2 from each of three edges; row 2: 4, 0, 0 from two edges, -1, 1, -1 and 2, 4, -2 from the others */
   static const int64_t expected[] = {0, 0, 0, -1, -1, -1, 4, 6, 4, 7, 7, 7};
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
@@ -84,8 +79,7 @@ static void lowest_position_of_the_best(void **state) {
     assert_int_equal(narrow[i], i % (N + 2) < N ? (int)wide[i / (N + 2) * N + i % (N + 2)] : 0x55555555);
 }
 
-static void first_nan_wins(void **state) {
-  (void)state;
+TEST(first_nan_wins) {
   float dense[COLS * N], c[ROWS * N];
   int32_t arg[ROWS * N];
   wlm_problem problem = best_of(WLM_MIN, WLM_I32);
@@ -101,8 +95,7 @@ static void first_nan_wins(void **state) {
 }
 
 /* -0 and 0 are equal, so the first edge wins. */
-static void zero_equals_minus_zero(void **state) {
-  (void)state;
+TEST(zero_equals_minus_zero) {
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     float dense[COLS * N], c[ROWS * N];
     int32_t arg[ROWS * N];
@@ -115,8 +108,7 @@ static void zero_equals_minus_zero(void **state) {
 }
 
 /* The indices of a transposed product are positions in A. */
-static void positions_of_a_transpose(void **state) {
-  (void)state;
+TEST(positions_of_a_transpose) {
   wlm_problem problem = best_of(WLM_MAX, WLM_I32);
   const float dense[ROWS * N] = {1, 1, 5, 9, 9, 9, 1, -1, 2, 0, 0, 0};
   float c[COLS * N];
@@ -131,7 +123,7 @@ static void positions_of_a_transpose(void **state) {
 
 /* Positions of 16 bits are the lower ones of those of 32 bits, and give the same gradients: of the longest rows that
  * they can serve, with an empty row among them. A longer row is refused. */
-static void lower_bits(void **state) {
+TEST(lower_bits) {
   enum { LONG = 65536, MANY = 2 * LONG + 5 };
   static float line[LONG], x[4] = {1, 2, 4, 8}, db[2][LONG];
   static int32_t column[MANY];
@@ -182,8 +174,7 @@ static void lower_bits(void **state) {
   wlm_matrix_destroy(of_long_rows);
 }
 
-static void invalid_calls_are_refused(void **state) {
-  (void)state;
+TEST(invalid_calls_are_refused) {
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
   wlm_plan *plan;
   float c[ROWS * N];
@@ -213,8 +204,7 @@ static void invalid_calls_are_refused(void **state) {
 }
 
 /* Measurements with argmax indices stay separate from those without, through export and import. */
-static void tuned_and_exported(void **state) {
-  (void)state;
+TEST_BETWEEN(tuned_and_exported, folder_begin, folder_end) {
   char path[2][400];
   char *lines[2];
   wlm_csr csr = WLM_CSR_INIT;
@@ -256,15 +246,4 @@ static void tuned_and_exported(void **state) {
   wlm_string_free(lines[1]);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lowest_position_of_the_best),
-      cmocka_unit_test(first_nan_wins),
-      cmocka_unit_test(zero_equals_minus_zero),
-      cmocka_unit_test(positions_of_a_transpose),
-      cmocka_unit_test(lower_bits),
-      cmocka_unit_test(invalid_calls_are_refused),
-      cmocka_unit_test_setup_teardown(tuned_and_exported, folder_begin, folder_end),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

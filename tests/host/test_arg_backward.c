@@ -1,18 +1,15 @@
 /* Gradients by argmax on the host: the kernels over many shapes, and the public API as a training program uses it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <omp.h>
 
 #include "runtime/devices.h"
 #include "runtime/host/threads.h"
-#include "support/asserts.h"
 #include "support/backward_check.h"
 #include "support/calls.h"
+#include "support/test.h"
 
 static void next_threads(void *user, int run) {
   static const int threads[] = {1, 2, 5};
@@ -20,8 +17,7 @@ static void next_threads(void *user, int run) {
   omp_set_num_threads(threads[run]);
 }
 
-static void every_problem(void **state) {
-  (void)state;
+TEST(every_problem) {
   wlmi_device *device;
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
@@ -70,8 +66,7 @@ static double loss(const wlm_plan *plan, const wlm_execute_args *call, const flo
 
 /* The gradient equals the change of the loss when an element of B or a value changes by little, so that the same
  * edges win. Each message with max and min, of which one is transposed. */
-static void gradients_are_derivatives(void **state) {
-  (void)state;
+TEST(gradients_are_derivatives) {
   const float step = 0x1p-12f;
   for (int number = 0; number < 16; number++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -114,8 +109,7 @@ static void gradients_are_derivatives(void **state) {
   }
 }
 
-static void invalid_calls_are_refused(void **state) {
-  (void)state;
+TEST(invalid_calls_are_refused) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_context *context;
   wlm_matrix *matrix;
@@ -144,13 +138,4 @@ static void invalid_calls_are_refused(void **state) {
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_problem),
-      cmocka_unit_test(gradients_are_derivatives),
-      cmocka_unit_test(invalid_calls_are_refused),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

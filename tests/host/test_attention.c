@@ -1,14 +1,8 @@
 /* Attention through the public functions: one row of two edges by hand, planned and in one call, and what is refused.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 
-#include "support/asserts.h"
+#include "support/test.h"
 #include "warploom/warploom_attention.h"
 
 /* Row 0 has the columns 0 and 1, row 1 none. Scores are 1 and leaky_relu(-1) = -0.5. */
@@ -41,8 +35,7 @@ static wlm_problem problem_of(int transpose) {
   return problem;
 }
 
-static void forward_and_gradient(void **state) {
-  (void)state;
+TEST(forward_and_gradient) {
   wlm_context *context = open_host();
   const wlm_csr csr = pattern();
   const wlm_problem forward = problem_of(0), gradient = problem_of(1);
@@ -101,8 +94,7 @@ static void refused(wlm_context *context, int transpose, const wlm_execute_args 
   assert_contains(wlm_error_detail(), named);
 }
 
-static void wrong_calls(void **state) {
-  (void)state;
+TEST(wrong_calls) {
   wlm_context *context = open_host();
   float c[4], softmax[4] = {0}, delta[2] = {0}, dscores[2];
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
@@ -138,8 +130,7 @@ static void wrong_calls(void **state) {
 }
 
 /* The scores of edges need no arrays besides those of a product. */
-static void edge_scores(void **state) {
-  (void)state;
+TEST(edge_scores) {
   wlm_context *context = open_host();
   const float values[] = {1, -0.5F};
   float c[4];
@@ -157,8 +148,7 @@ static void edge_scores(void **state) {
 
 /* With two columns of one head: scores of row 0 are 1 * leaky_relu(1 + 1) - 2 * leaky_relu(-4 + 2) = 4 and
  * 1 * (1 + 3) - 2 * leaky_relu(-4 + 4) = 4, so each edge has the weight 1/2. */
-static void gatv2(void **state) {
-  (void)state;
+TEST(gatv2) {
   wlm_context *context = open_host();
   const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, x[] = {1, 1, 5, 5}, *const none = NULL;
   float c[4], datt[4], softmax[4];
@@ -211,8 +201,7 @@ static void gatv2(void **state) {
 
 /* Scores of row 0 are 0.5 * (1 * 1 + 2 * 2) - 0.5 = 2 and 0.5 * (1 * 3 - 2 * 0.5) + 1 = 2, so each edge has the weight
  * 1/2. */
-static void dot(void **state) {
-  (void)state;
+TEST(dot) {
   wlm_context *context = open_host();
   const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
   float c[4], softmax[4], db[4], dk[4], dscores[2];
@@ -274,11 +263,4 @@ static void dot(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
   wlm_context_destroy(context);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(forward_and_gradient), cmocka_unit_test(gatv2),
-                                     cmocka_unit_test(dot), cmocka_unit_test(edge_scores),
-                                     cmocka_unit_test(wrong_calls)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Contexts that compile in the background, on the host device: a plan runs the built-in kernel until the compiler ends.
  * The compiler here is a script that waits for a file of the test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/csr/stats.h"
 #include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"
-#include "support/asserts.h"
 #include "support/drawn.h"
 #include "support/emit_fixture.h"
+#include "support/test.h"
 
 static char database[320];
 static drawn a;
@@ -129,8 +123,7 @@ static void expect_product(const wlm_plan *plan, int64_t n) {
   expect_right(c, n);
 }
 
-static void the_chosen_kernel_takes_over(void **state) {
-  (void)state;
+TEST(the_chosen_kernel_takes_over) {
   wlm_context *context = open_context(NULL);
   const wlm_problem problem = problem_of(DRAWN_N);
   wlm_matrix *matrix = NULL;
@@ -155,8 +148,7 @@ static void the_chosen_kernel_takes_over(void **state) {
   wlm_context_destroy(context);
 }
 
-static void one_call_does_not_wait(void **state) {
-  (void)state;
+TEST(one_call_does_not_wait) {
   static float c[DRAWN_DENSE];
   wlm_context *context = open_context(NULL);
   const wlm_problem problem = problem_of(DRAWN_N);
@@ -173,8 +165,7 @@ static void one_call_does_not_wait(void **state) {
 
 /* Destroys a context while one kernel is being compiled and others wait. A child lets the compiler continue some
  * time later. */
-static void a_context_closes_while_it_compiles(void **state) {
-  (void)state;
+TEST(a_context_closes_while_it_compiles) {
   wlm_context *context = open_context(NULL);
   wlm_matrix *matrix = NULL;
   for (int64_t n = 1; n <= 4; n++) {
@@ -197,8 +188,7 @@ static void a_context_closes_while_it_compiles(void **state) {
   assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void deterministic_plans_wait(void **state) {
-  (void)state;
+TEST(deterministic_plans_wait) {
   wlm_context *context = open_context(NULL);
   wlm_problem problem = problem_of(DRAWN_N);
   wlm_matrix *matrix = NULL;
@@ -213,8 +203,7 @@ static void deterministic_plans_wait(void **state) {
   wlm_context_destroy(context);
 }
 
-static void texts_of_a_problem_may_be_freed(void **state) {
-  (void)state;
+TEST(texts_of_a_problem_may_be_freed) {
   char activation[] = "relu";
   wlm_context *context = open_context(NULL);
   wlm_problem problem = problem_of(DRAWN_N);
@@ -278,8 +267,7 @@ static void write_family(const char *name, const char *rest, const char *kernel)
 }
 
 /* The compiled kernel needs a workspace, unlike the built-in one that the plan began with. */
-static void a_larger_workspace_is_requested(void **state) {
-  (void)state;
+TEST(a_larger_workspace_is_requested) {
   static const char *const variants[] = {"spaced"};
   float c[DRAWN_DENSE];
   write_family("spaced",
@@ -312,8 +300,7 @@ static void a_larger_workspace_is_requested(void **state) {
 
 /* The chosen kernel does not compile. The next one needs preparation, which the caller was not told of, so the
  * built-in kernel stays. */
-static void prepared_kernels_do_not_take_over(void **state) {
-  (void)state;
+TEST(prepared_kernels_do_not_take_over) {
   static const char *const variants[] = {"broken", "ready"};
   write_family("broken", "passes = function() return { { kernel = 'broken', units = 'rows' } } end", "this is no C");
   write_family("ready",
@@ -346,13 +333,4 @@ static void prepared_kernels_do_not_take_over(void **state) {
   wlm_context_destroy(context);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-  const struct CMUnitTest tests[] = {
-      TEST(the_chosen_kernel_takes_over),       TEST(one_call_does_not_wait),
-      TEST(a_context_closes_while_it_compiles), TEST(deterministic_plans_wait),
-      TEST(texts_of_a_problem_may_be_freed),    TEST(a_larger_workspace_is_requested),
-      TEST(prepared_kernels_do_not_take_over),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(begin, end)

@@ -1,10 +1,6 @@
 /* The system's C compiler as the host device runs it: its version line, a limit of time, its folder. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "runtime/host/compiler.h"
-#include "support/asserts.h"
 #include "support/folder.h"
 #include "support/script.h"
+#include "support/test.h"
 
 static char line[512];
 static int lines;
@@ -56,8 +50,7 @@ static void assert_version(const char *printed, const char *expected) {
   assert_memory_equal(text + strlen(expected), " -O3 ", 5);
 }
 
-static void version_lines_are_utf8(void **state) {
-  (void)state;
+TEST(version_lines_are_utf8) {
 #define LONG "a version line of fifty-five bytes before the next one:"
   assert_int_equal(strlen(LONG), 55);
   assert_version("cc 1.0", "cc 1.0");
@@ -70,8 +63,7 @@ static void version_lines_are_utf8(void **state) {
 }
 
 /* A compiler that hangs is ended with the programs that it started, and not run again. */
-static void a_compiler_that_hangs_is_ended(void **state) {
-  (void)state;
+TEST(a_compiler_that_hangs_is_ended) {
   void *image;
   size_t size;
   char text[256];
@@ -96,8 +88,7 @@ static void a_compiler_that_hangs_is_ended(void **state) {
 }
 
 /* Otherwise another user could exchange the files between the compiler and the assembler. */
-static void its_temporary_files_are_in_the_private_folder(void **state) {
-  (void)state;
+TEST(its_temporary_files_are_in_the_private_folder) {
   void *image;
   size_t size;
   setenv("WARPLOOM_CC", script_make(&folder, "cc", "printf %s \"$TMPDIR\" > $D/where; stat -c %a $TMPDIR > $D/mode"),
@@ -111,12 +102,4 @@ static void its_temporary_files_are_in_the_private_folder(void **state) {
   free(mode);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-  const struct CMUnitTest tests[] = {
-      TEST(version_lines_are_utf8),
-      TEST(a_compiler_that_hangs_is_ended),
-      TEST(its_temporary_files_are_in_the_private_folder),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(begin, end)

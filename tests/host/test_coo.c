@@ -1,26 +1,19 @@
 /* wlm_csr_from_coo on the host device: every list of support/coo_check.h, arguments that it refuses, and what
  * operations and gradients do with a list whose edges are partly out of range. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/coo_check.h"
 #include "support/shapes.h"
+#include "support/test.h"
 #include "warploom/warploom_attention.h"
 
 static void convert(void *user, const wlm_coo *coo) { assert_status(WLM_OK, wlm_csr_from_coo(user, coo)); }
 
-static void every_list(void **state) {
-  (void)state;
+TEST(every_list) {
   for (int number = 0; number < coo_case_count(); number++) {
     const coo_case c = coo_case_of(number);
     coo_check(&c, (uint64_t)number + 1, convert, bare_host);
@@ -32,8 +25,7 @@ static void refused(wlm_context *context, const wlm_coo *coo, wlm_status expecte
   assert_contains(wlm_error_detail(), says);
 }
 
-static void refuses(void **state) {
-  (void)state;
+TEST(refuses) {
   static const int64_t row[3] = {2, 0, 1}, col[3] = {1, 1, 0};
   static int64_t rowptr[4], colind[3], perm[3];
   wlm_context *const context = bare_host;
@@ -227,8 +219,7 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
 }
 
 /* For one-call products, which do not check the matrix. */
-static void edges_out_of_range_stay_inside(void **state) {
-  (void)state;
+TEST(edges_out_of_range_stay_inside) {
   test_random random = {11};
   const wlm_csr csr = convert_badly(&random);
   wlm_matrix *matrix;
@@ -237,8 +228,4 @@ static void edges_out_of_range_stay_inside(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run(i, &csr, &random);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(refuses),
-                                     cmocka_unit_test(edges_out_of_range_stay_inside)};
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

@@ -1,12 +1,8 @@
 /* User-defined operators and the epilogue through the public API on the host device. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
@@ -17,6 +13,7 @@
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/expressions.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 
@@ -84,8 +81,7 @@ static float *run(const bench *b, const wlm_problem *problem, const char *varian
 
 /* ---- user-defined operators that equal built-in ones ------------------------------------------------- */
 
-static void same_bits_as_built_in(void **state) {
-  (void)state;
+TEST(same_bits_as_built_in) {
   static const struct {
     wlm_reduce reduce;
     const char *custom;
@@ -113,8 +109,7 @@ static void same_bits_as_built_in(void **state) {
   bench_release(&b);
 }
 
-static void rows_are_not_split_without_combine(void **state) {
-  (void)state;
+TEST(rows_are_not_split_without_combine) {
   bench b;
   wlm_plan *plan;
   const wlm_problem whole = problem_of("init=0;reduce=acc*0.5+x"),
@@ -141,8 +136,7 @@ static void rows_are_not_split_without_combine(void **state) {
 }
 
 /* Every function of the expression language gives the same as C's function. */
-static void every_function(void **state) {
-  (void)state;
+TEST(every_function) {
   bench b;
   bench_make(&b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
@@ -177,8 +171,7 @@ static wlm_csr small_csr(void) {
   return csr;
 }
 
-static void epilogue_by_hand(void **state) {
-  (void)state;
+TEST(epilogue_by_hand) {
   static const struct {
     double alpha, beta;
     int has_bias;
@@ -214,8 +207,7 @@ static void epilogue_by_hand(void **state) {
 }
 
 /* Numbers of an f64 operator may lie outside of float's range. */
-static void numbers_of_f64(void **state) {
-  (void)state;
+TEST(numbers_of_f64) {
   const double a[] = {2}, b[] = {3};
   const int32_t rowptr[] = {0, 1}, colind[] = {0};
   double c[1];
@@ -241,8 +233,7 @@ static void numbers_of_f64(void **state) {
 
 /* ---- errors ----------------------------------------------------------------------------------------- */
 
-static void invalid_operators_write_nothing(void **state) {
-  (void)state;
+TEST(invalid_operators_write_nothing) {
   static const struct {
     const char *custom, *activation, *says;
     wlm_reduce reduce;
@@ -276,8 +267,7 @@ static void invalid_operators_write_nothing(void **state) {
   wlm_context_destroy(context);
 }
 
-static void compiler_errors_have_their_position(void **state) {
-  (void)state;
+TEST(compiler_errors_have_their_position) {
   const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
   wlmi_generator *generator;
   void *image;
@@ -291,8 +281,7 @@ static void compiler_errors_have_their_position(void **state) {
 }
 
 /* "sigmoid" among the columns of a message calls libmvec, where gcc and glibc 2.35 can. */
-static void messages_call_vector_forms(void **state) {
-  (void)state;
+TEST(messages_call_vector_forms) {
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && defined __GLIBC__
 #if __GLIBC_PREREQ(2, 35)
   const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
@@ -322,8 +311,7 @@ static void messages_call_vector_forms(void **state) {
 }
 
 /* The built-in kernel supports neither operators nor epilogues, so it must not run such a problem. */
-static void without_a_compiler(void **state) {
-  (void)state;
+TEST(without_a_compiler) {
   const float bias[] = {1, 2};
   const wlm_csr csr = small_csr();
   setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
@@ -358,8 +346,7 @@ static void expect_step(const bench *b, const char *custom, const char *step) {
   wlm_plan_destroy(plan);
 }
 
-static void tuned_operators_match_by_normal_form(void **state) {
-  (void)state;
+TEST(tuned_operators_match_by_normal_form) {
   static const char written[] = "message = fmaxf(a*b, 0.0f); init=0; reduce = (acc + x); combine=reduce;",
                     normal[] = "message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce",
                     other[] = "message=fmax(a*b,1);init=0;reduce=acc+x;combine=reduce";
@@ -394,18 +381,4 @@ static void tuned_operators_match_by_normal_form(void **state) {
   bench_release(&b);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_bits_as_built_in),
-      cmocka_unit_test(rows_are_not_split_without_combine),
-      cmocka_unit_test(every_function),
-      cmocka_unit_test(epilogue_by_hand),
-      cmocka_unit_test(numbers_of_f64),
-      cmocka_unit_test(invalid_operators_write_nothing),
-      cmocka_unit_test(compiler_errors_have_their_position),
-      cmocka_unit_test(messages_call_vector_forms),
-      cmocka_unit_test(without_a_compiler),
-      cmocka_unit_test(tuned_operators_match_by_normal_form),
-  };
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

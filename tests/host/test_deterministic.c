@@ -2,13 +2,9 @@
  * a folder in which they declare that they are not: then they are refused (by name, rule, pin and tuner) with
  * deterministic = 1 and serve otherwise. It also checks that families which declare to be deterministic are. */
 #include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/synth/input.h"
 #include "db/store.h"
@@ -17,6 +13,7 @@
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 
@@ -104,14 +101,12 @@ static void expect_chosen(int deterministic, const char *step, const char *varia
   wlm_plan_destroy(plan);
 }
 
-static void rules_skip_other_families(void **state) {
-  (void)state;
+TEST(rules_skip_other_families) {
   expect_chosen(0, "rule", loose, "\"deterministic\":false");
   expect_chosen(1, "rule", strict, "\"deterministic\":true");
 }
 
-static void named_variants_are_refused(void **state) {
-  (void)state;
+TEST(named_variants_are_refused) {
   static const struct {
     wlm_operation operation;
     const char *variant;
@@ -130,8 +125,7 @@ static void named_variants_are_refused(void **state) {
 }
 
 /* If no family is deterministic, plan creation fails. */
-static void no_deterministic_family_is_an_error(void **state) {
-  (void)state;
+TEST(no_deterministic_family_is_an_error) {
   wlm_problem problem = problem_of(WLM_SDDMM, 0);
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
@@ -141,8 +135,7 @@ static void no_deterministic_family_is_an_error(void **state) {
   assert_null(plan);
 }
 
-static void candidates_are_deterministic(void **state) {
-  (void)state;
+TEST(candidates_are_deterministic) {
   int64_t counts[2], loose_ones[2] = {0};
   for (int deterministic = 0; deterministic < 2; deterministic++) {
     const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
@@ -168,8 +161,7 @@ static int no_loose_one(void *user, int64_t done, int64_t total, const wlm_candi
   return last && !strncmp(last->variant, "host_nnz/", strlen("host_nnz/"));
 }
 
-static void the_tuner_measures_deterministic_families_only(void **state) {
-  (void)state;
+TEST(the_tuner_measures_deterministic_families_only) {
   const wlm_problem problem = problem_of(WLM_SPMM, 1);
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   int tried = 0;
@@ -183,8 +175,7 @@ static void the_tuner_measures_deterministic_families_only(void **state) {
 
 /* A pin is for both, because determinism is not part of the problem key; with deterministic = 1 it is reported and
  * ignored. */
-static void a_pin_is_ignored(void **state) {
-  (void)state;
+TEST(a_pin_is_ignored) {
   const wlm_problem problem = problem_of(WLM_SPMM, 0);
   const wlm_stats stats = test_stats_of(&csr);
   wlmi_text device_class = {0};
@@ -265,22 +256,10 @@ static wlm_status check_turning(int claims) {
   return status;
 }
 
-static void wrong_declarations_are_found(void **state) {
-  (void)state;
+TEST(wrong_declarations_are_found) {
   assert_status(WLM_OK, check_turning(0));
   assert_status(WLM_ERR_MISMATCH, check_turning(1));
   assert_contains(wlm_error_detail(), "gives other bits than the first");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_skip_other_families),
-      cmocka_unit_test(named_variants_are_refused),
-      cmocka_unit_test(no_deterministic_family_is_an_error),
-      cmocka_unit_test(candidates_are_deterministic),
-      cmocka_unit_test(the_tuner_measures_deterministic_families_only),
-      cmocka_unit_test(a_pin_is_ignored),
-      cmocka_unit_test(wrong_declarations_are_found),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

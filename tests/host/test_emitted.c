@@ -2,19 +2,13 @@
  * each with one and five OpenMP threads: results must be right and have the same bits each time. The first entries of
  * each parameter value and every fourth of the others are compiled with the flags of the library, the rest with -O1.
  * WARPLOOM_FULL: all with the flags of the library, and with two threads, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 
 #include "runtime/devices.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/threads.h"
-#include "support/asserts.h"
 #include "support/covering_check.h"
+#include "support/test.h"
 
 enum { UNHURRIED = 4 };
 
@@ -46,8 +40,7 @@ static void choose_compiler(void *user, int64_t index, const covering_entry *ent
 
 static covering_part part;
 
-static void test_emitted_kernels(void **state) {
-  (void)state;
+TEST(test_emitted_kernels) {
   compilers c;
   assert_status(WLM_OK, wlmi_host_device_open(&c.device));
   c.usual = c.device->ops;
@@ -60,6 +53,5 @@ static void test_emitted_kernels(void **state) {
 
 int main(int argc, char **argv) {
   part = covering_part_of(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_run();
 }

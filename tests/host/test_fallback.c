@@ -1,12 +1,8 @@
 /* A plan gets the first variant of its decision that loads: if a tuned kernel no longer compiles, calls still succeed,
  * for every type. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "db/store.h"
 #include "runtime/context.h"
@@ -15,6 +11,7 @@
 #include "support/exact.h"
 #include "support/host_bench.h"
 #include "support/stats.h"
+#include "support/test.h"
 
 static const char sound[] = "host_row/rows=128,tile=16"; /* the rules' choice */
 static bench b;
@@ -80,8 +77,7 @@ static void begin_with(int has_sound) {
   folder_remove(&templates);
 }
 
-static void the_first_variant_that_compiles_runs(void **state) {
-  (void)state;
+TEST(the_first_variant_that_compiles_runs) {
   static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
   begin_with(1);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -100,8 +96,7 @@ static void the_first_variant_that_compiles_runs(void **state) {
 }
 
 /* The ranked list has each valid variant once, in the order of the steps, and the built-in kernel last. */
-static void entries_are_in_the_order_of_steps(void **state) {
-  (void)state;
+TEST(entries_are_in_the_order_of_steps) {
   static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
   static const wlm_step steps[] = {WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_RULE,
                                    WLM_STEP_BUILTIN};
@@ -122,8 +117,7 @@ static void entries_are_in_the_order_of_steps(void **state) {
 }
 
 /* If no kernel compiles, the built-in kernel serves f32, and other types return the compiler's error. */
-static void the_built_in_kernel_is_the_last_choice(void **state) {
-  (void)state;
+TEST(the_built_in_kernel_is_the_last_choice) {
   wlm_plan *plan;
   char *text;
   begin_with(0);
@@ -139,8 +133,7 @@ static void the_built_in_kernel_is_the_last_choice(void **state) {
 }
 
 /* Its product has alpha, beta and several tiles of columns. All sums are exact. */
-static void the_built_in_kernel_is_right(void **state) {
-  (void)state;
+TEST(the_built_in_kernel_is_right) {
   enum { N = 130 };
   exact_product exact;
   wlm_plan *plan;
@@ -169,8 +162,7 @@ static void the_built_in_kernel_is_right(void **state) {
 
 /* A product that the built-in kernel supports works even if nothing was tuned and the rules name no kernel that
  * compiles. */
-static void the_built_in_kernel_needs_no_rule(void **state) {
-  (void)state;
+TEST(the_built_in_kernel_needs_no_rule) {
   wlm_plan *plan;
   begin_with(0);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -181,8 +173,7 @@ static void the_built_in_kernel_needs_no_rule(void **state) {
 }
 
 /* If a family.lua raises an error, no family can be chosen, and the call runs the built-in kernel. */
-static void a_broken_family_leaves_the_built_in_kernel(void **state) {
-  (void)state;
+TEST(a_broken_family_leaves_the_built_in_kernel) {
   wlm_plan *plan;
   test_folder templates;
   folder_make(&templates);
@@ -205,8 +196,7 @@ static void a_broken_family_leaves_the_built_in_kernel(void **state) {
 }
 
 /* A template whose kernel has another name than its family.lua says, or calls a function that there is not. */
-static void a_template_without_its_kernel(void **state) {
-  (void)state;
+TEST(a_template_without_its_kernel) {
   static const struct {
     const char *family, *source, *says;
     wlm_status status;
@@ -238,8 +228,7 @@ static void a_template_without_its_kernel(void **state) {
 }
 
 /* The context keeps what it compiled, so a later call does not read the template, which the test has deleted. */
-static void a_source_is_emitted_once(void **state) {
-  (void)state;
+TEST(a_source_is_emitted_once) {
   wlm_plan *plan;
   wlmi_spec spec;
   test_folder templates;
@@ -262,17 +251,4 @@ static void a_source_is_emitted_once(void **state) {
   bench_release(&b);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(the_first_variant_that_compiles_runs),
-      TEST(entries_are_in_the_order_of_steps),
-      TEST(the_built_in_kernel_is_the_last_choice),
-      TEST(the_built_in_kernel_needs_no_rule),
-      TEST(the_built_in_kernel_is_right),
-      TEST(a_broken_family_leaves_the_built_in_kernel),
-      TEST(a_source_is_emitted_once),
-      TEST(a_template_without_its_kernel),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(folder_begin, folder_end)

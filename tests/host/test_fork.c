@@ -1,11 +1,5 @@
 /* A fork while another thread is inside the library: in the child each call works or fails at once. The other thread
  * is stopped in each of its allocations in turn, some of which it makes with locks held, and with each lock in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,10 +9,10 @@
 #include <unistd.h>
 
 #include "runtime/context_state.h"
-#include "support/asserts.h"
 #include "support/calls.h"
 #include "support/child.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { ROWS = 40, DEGREE = 3, N = 6 };
 
@@ -244,8 +238,7 @@ static int play(scene *s, void *(*function)(void *)) {
   return result;
 }
 
-static void in_each_allocation(void **state) {
-  (void)state;
+TEST(in_each_allocation) {
   static const wlm_allocator counted = {counted_allocate, counted_reallocate, release, NULL};
   scene s;
   wlm_set_allocator(&counted);
@@ -279,8 +272,7 @@ static void lock_turn(scene *s) {
 }
 static void unlock_turn(scene *s) { wlmi_workspace_give(&s->context->workspaces, s->context->device, NULL, &s->lent); }
 
-static void with_each_lock(void **state) {
-  (void)state;
+TEST(with_each_lock) {
   static const struct {
     void (*lock)(scene *s), (*unlock)(scene *s);
     int refused; /* the child gets an error */
@@ -303,8 +295,7 @@ static void with_each_lock(void **state) {
 }
 
 /* The child takes the workspace that the other thread has in the parent. */
-static void a_workspace_in_use(void **state) {
-  (void)state;
+TEST(a_workspace_in_use) {
   scene s;
   pthread_t thread;
   wlmi_lent lent;
@@ -329,8 +320,4 @@ static void a_workspace_in_use(void **state) {
   wlm_context_destroy(s.context);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(with_each_lock), cmocka_unit_test(a_workspace_in_use),
-                                     cmocka_unit_test(in_each_allocation)};
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

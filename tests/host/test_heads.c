@@ -1,18 +1,14 @@
 /* Several values per edge through the public API on the host. A head is a problem with one value per edge on its
  * columns of B and C, so results are compared with one call per head. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/memory.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/shapes.h"
+#include "support/test.h"
 #include "warploom/warploom.h"
 
 enum { SHAPES = 6, MOST_HEADS = 8 }; /* five shapes with edges and one without */
@@ -127,8 +123,7 @@ static wlm_problem problem_of(int64_t heads, int64_t width) {
 
 /* Heads of one column, of an odd number, of as many as fit in registers, and of more; for every shape. Only two
  * operators of each size are compiled, one for every other shape. */
-static void equals_one_call_per_head(void **state) {
-  (void)state;
+TEST(equals_one_call_per_head) {
   static const int64_t sizes[][2] = {{2, 1}, {3, 5}, {8, 8}, {2, 16}, {3, 40}, {8, 1}};
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=64"};
   for (int shape = 0; shape < SHAPES; shape++)
@@ -150,8 +145,7 @@ static void equals_one_call_per_head(void **state) {
     }
 }
 
-static void sampling_and_user_operators(void **state) {
-  (void)state;
+TEST(sampling_and_user_operators) {
   fixture f;
   fixture_make(&f, 1, 3);
   wlm_problem problem = problem_of(3, 10);
@@ -168,8 +162,7 @@ static void sampling_and_user_operators(void **state) {
   fixture_release(&f);
 }
 
-static void nan_stays_in_its_head(void **state) {
-  (void)state;
+TEST(nan_stays_in_its_head) {
   fixture f;
   fixture_make(&f, 0, 4);
   for (int64_t p = 0; p < f.a.nnz; p++) f.values[p * 4 + 2] = NAN;
@@ -180,8 +173,7 @@ static void nan_stays_in_its_head(void **state) {
 }
 
 /* For a pattern (no values) the number of heads changes nothing, and the problem key leaves it out. */
-static void heads_of_a_pattern(void **state) {
-  (void)state;
+TEST(heads_of_a_pattern) {
   static const int32_t rowptr[] = {0, 2, 3}, colind[] = {1, 0, 1};
   const float b[] = {1, 2, 3, 4, 5, 6, 7, 8};
   float c[8], twice[12], x[8] = {1, 1, 2, 2, 3, 3, 4, 4};
@@ -213,8 +205,7 @@ static void heads_of_a_pattern(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void invalid_heads_are_refused(void **state) {
-  (void)state;
+TEST(invalid_heads_are_refused) {
   fixture f;
   wlm_plan *plan;
   fixture_make(&f, 0, 2);
@@ -232,11 +223,4 @@ static void invalid_heads_are_refused(void **state) {
   fixture_release(&f);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(equals_one_call_per_head),  cmocka_unit_test(sampling_and_user_operators),
-      cmocka_unit_test(nan_stays_in_its_head),     cmocka_unit_test(heads_of_a_pattern),
-      cmocka_unit_test(invalid_heads_are_refused),
-  };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

@@ -2,21 +2,19 @@
  * those that are not used are unloaded. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/base/memory.h"
 #include "db/kernel_cache.h"
 #include "runtime/context_state.h"
 #include "support/command.h"
+#include "support/test.h"
 
 static char compiled[320]; /* gets a line for each run of the compiler, except for --version */
 
@@ -91,8 +89,7 @@ static int64_t runs_after_a_plan(char text[96]) {
   return count_runs();
 }
 
-static void another_compiler_compiles_again(void **state) {
-  (void)state;
+TEST(another_compiler_compiles_again) {
   char first[96], text[96];
   snprintf(compiled, sizeof compiled, "%s/compiled", folder.path);
   write_whole(compiled, "", 0);
@@ -125,8 +122,7 @@ static void another_compiler_compiles_again(void **state) {
 }
 
 /* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */
-static void a_compiler_without_an_answer(void **state) {
-  (void)state;
+TEST(a_compiler_without_an_answer) {
   static const char script[] = "#!/bin/sh\n[ \"$1\" != --version ] || rm -f \"$(readlink /proc/$$/fd/1)\"\n";
   char path[320];
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
@@ -182,8 +178,7 @@ static void spoil_cache(int by_half) {
   wlmi_kernel_cache_close(cache);
 }
 
-static void a_kernel_that_does_not_load_is_replaced(void **state) {
-  (void)state;
+TEST(a_kernel_that_does_not_load_is_replaced) {
   char text[96];
   for (int by_half = 0; by_half < 2; by_half++) {
     const int64_t before = runs_after_a_plan(text);
@@ -217,8 +212,7 @@ static void add_line(const char *line) {
 }
 
 /* The first process ends when it loads the kernel. The next one compiles it again. */
-static void a_kernel_that_ends_a_process_is_not_cached(void **state) {
-  (void)state;
+TEST(a_kernel_that_ends_a_process_is_not_cached) {
   char text[96];
   int result;
   write_adding_compiler("cc-adding");
@@ -296,8 +290,7 @@ static wlm_context *open_small(void) {
 }
 
 /* Kernel 1 is used all the time, so that it is never compiled again; there is no cache. */
-static void kernels_that_are_not_used_are_unloaded(void **state) {
-  (void)state;
+TEST(kernels_that_are_not_used_are_unloaded) {
   wlm_context *context = open_small();
   wlmi_kernel_cache_close(context->cache);
   context->cache = NULL;
@@ -316,8 +309,7 @@ static void kernels_that_are_not_used_are_unloaded(void **state) {
 }
 
 /* More than MOST; when they are gone, the next kernel that is loaded unloads theirs. */
-static void kernels_of_plans_stay(void **state) {
-  (void)state;
+TEST(kernels_of_plans_stay) {
   enum { PLANS = MOST + 2 };
   const wlm_csr csr = smallest_matrix();
   wlm_context *context = open_small();
@@ -337,12 +329,4 @@ static void kernels_of_plans_stay(void **state) {
   wlm_context_destroy(context);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(another_compiler_compiles_again),
-                                     cmocka_unit_test(a_kernel_that_does_not_load_is_replaced),
-                                     cmocka_unit_test(a_kernel_that_ends_a_process_is_not_cached),
-                                     cmocka_unit_test(kernels_that_are_not_used_are_unloaded),
-                                     cmocka_unit_test(kernels_of_plans_stay),
-                                     cmocka_unit_test(a_compiler_without_an_answer)};
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,13 +1,9 @@
 /* Sizes above 2^31 on the host, without needing the memory: rows of B and C are so far apart that their elements pass
  * 2^32, and a sampled problem reads few of more than 2^31 colind and values. Only address space is reserved
  * (MAP_NORESERVE); about ten MB of pages are touched. An offset that wraps reads a wrong element or unmapped memory. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
@@ -16,11 +12,10 @@
 #include "core/reference/gradient.h"
 #include "core/reference/reference.h"
 #include "support/argmax_gradient.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
-#include "support/require.h"
 #include "support/shapes.h"
+#include "support/test.h"
 #include "tuner/tolerance.h"
 
 /* Reserves zeroed memory; skips the test if the address space is too small. */
@@ -253,8 +248,7 @@ static void check_case(const pair *p, const far_case *f) {
   dense_release(b, f->transpose ? ROWS : COLS, f->type);
 }
 
-static void rows_far_apart(void **state) {
-  (void)state;
+TEST(rows_far_apart) {
   static const char row[] = "host_row/rows=16,tile=16", nnz[] = "host_nnz/nonzeros=1024,tile=16",
                     edges[] = "sddmm_host/nonzeros=1024,ahead=4";
   static const far_case cases[] = {
@@ -332,8 +326,7 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
   wlm_matrix_destroy(matrix);
 }
 
-static void positions_past_32_bits(void **state) {
-  (void)state;
+TEST(positions_past_32_bits) {
   static const int64_t degrees[LONG_ROWS] = {past + 7, 3, 0, past + 577 * 4, S, past / 2 + 1};
   static const struct {
     wlm_sample sample;
@@ -373,8 +366,7 @@ static void positions_past_32_bits(void **state) {
 }
 
 /* Index types that are too small for these sizes are refused. */
-static void too_narrow_types_are_refused(void **state) {
-  (void)state;
+TEST(too_narrow_types_are_refused) {
   static const int64_t rowptr[] = {0, past};
   static const int32_t narrow[] = {0, INT32_MIN}, colind[1];
   wlm_stats stats = WLM_STATS_INIT; /* given stats, so that nothing is read */
@@ -411,11 +403,4 @@ static void too_narrow_types_are_refused(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rows_far_apart),
-      cmocka_unit_test(positions_past_32_bits),
-      cmocka_unit_test(too_narrow_types_are_refused),
-  };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

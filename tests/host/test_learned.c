@@ -1,14 +1,11 @@
 /* Choices from databases: pins, measurements of other device classes, stale measurements, a refresh after another
  * process wrote, and layers of exported data. The measurements are hand-made; nothing is timed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/synth/input.h"
@@ -16,6 +13,7 @@
 #include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 
 #define FIRST  "host_row/rows=128,tile=16" /* the rules' choice: a case is used only if it has measured this one */
@@ -135,8 +133,7 @@ static void pin_on(const char *path, const char *device, const char *variant) {
 
 static void pin(const char *path, const char *variant) { pin_on(path, NULL, variant); }
 
-static void a_refresh_sees_measurements_and_pins(void **state) {
-  (void)state;
+TEST(a_refresh_sees_measurements_and_pins) {
   assert_why("$.step", "rule");
   put(user, measured(FIRST, 1000));
   assert_why("$.step", "fingerprint");
@@ -149,8 +146,7 @@ static void a_refresh_sees_measurements_and_pins(void **state) {
 
 /* The expected time of a product is the measured one of its choice, and not known where rules alone choose; the simple
  * one is always known and grows with n. A transposed product gets both without an A^T. */
-static void times_are_expected_before_a_plan(void **state) {
-  (void)state;
+TEST(times_are_expected_before_a_plan) {
   wlm_problem problem = problem_of();
   double seconds, simple, wider;
   assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &simple));
@@ -174,8 +170,7 @@ static void times_are_expected_before_a_plan(void **state) {
 }
 
 /* An import into the context's database needs no refresh. */
-static void an_import_is_used_at_once(void **state) {
-  (void)state;
+TEST(an_import_is_used_at_once) {
   const wlm_problem problem = problem_of();
   wlmi_decision d;
   char *lines;
@@ -194,8 +189,7 @@ static void an_import_is_used_at_once(void **state) {
 
 /* The measurements of both databases on one matrix are used together, as after a merge. Pins go before measurements,
  * the user's pin first. */
-static void both_databases_are_used_together(void **state) {
-  (void)state;
+TEST(both_databases_are_used_together) {
   put(system_path, measured(FIRST, 1000));
   assert_why("$.variant", FIRST);
   put(user, measured(SECOND, 5000));
@@ -212,8 +206,7 @@ static void both_databases_are_used_together(void **state) {
 
 /* Measurements with an older source of the kernel are ignored, in either database. A measurement that both databases
  * have counts once. Times of online tuning never win over a tuning. */
-static void newer_sources_and_tunings_win(void **state) {
-  (void)state;
+TEST(newer_sources_and_tunings_win) {
   wlmi_measurement_record record = measured(SECOND, 500);
   put(system_path, record);
   put(user, record);
@@ -235,8 +228,7 @@ static void newer_sources_and_tunings_win(void **state) {
 }
 
 /* The rules' kernel failed on this matrix, by a tuning here or an import, so the next rule decides. */
-static void failed_kernels_are_listed_and_not_chosen(void **state) {
-  (void)state;
+TEST(failed_kernels_are_listed_and_not_chosen) {
   char *text = why(), *chosen = json_at(text, "$.variant"), *other;
   wlmi_measurement_record record = measured(chosen, 0);
   record.failed = 1;
@@ -264,8 +256,7 @@ static void failed_kernels_are_listed_and_not_chosen(void **state) {
 
 /* An interrupted tuning leaves a case with a single candidate. It is not used, because the rules' choice may be
  * faster. */
-static void thin_cases_do_not_decide(void **state) {
-  (void)state;
+TEST(thin_cases_do_not_decide) {
   put(system_path, measured(SECOND, 1000));
   assert_why("$.step", "rule");
   assert_why("$.variant", FIRST);
@@ -278,8 +269,7 @@ static void thin_cases_do_not_decide(void **state) {
   assert_why("$.thin", NULL);
 }
 
-static void measurements_of_a_similar_device_are_used(void **state) {
-  (void)state;
+TEST(measurements_of_a_similar_device_are_used) {
   char class[320];
   wlmi_measurement_record record = measured(FIRST, 1000);
   record.device.name = "another of the kind";
@@ -305,8 +295,7 @@ static void run_sql(const char *path, const char *statement) {
   sqlite3_close(db);
 }
 
-static void stale_measurements_are_used_and_marked(void **state) {
-  (void)state;
+TEST(stale_measurements_are_used_and_marked) {
   wlmi_measurement_record record = measured(FIRST, 1000);
   record.compiler = "cc 1.0";
   record.driver = "7.7";
@@ -332,8 +321,7 @@ static void stale_measurements_are_used_and_marked(void **state) {
 }
 
 /* With a damaged database each call succeeds with the remaining information, and the file is not changed. */
-static void damaged_databases_fail_no_call(void **state) {
-  (void)state;
+TEST(damaged_databases_fail_no_call) {
   put(system_path, measured(FIRST, 1000));
   put(user, measured(SECOND, 500));
   run_sql(user, "INSERT INTO pin VALUES ((SELECT class FROM device), 'somewhere', 'p', 8, 'x')");
@@ -351,8 +339,7 @@ static void damaged_databases_fail_no_call(void **state) {
 }
 
 /* A refresh that cannot read a database fails and keeps the old snapshot. */
-static void a_failed_refresh_keeps_the_snapshot(void **state) {
-  (void)state;
+TEST(a_failed_refresh_keeps_the_snapshot) {
   char sub[300], path[320];
   wlmi_decision d;
   const wlm_problem problem = problem_of();
@@ -378,8 +365,7 @@ static void a_failed_refresh_keeps_the_snapshot(void **state) {
 }
 
 /* Of two concurrent refreshes, the one that ends later may have read earlier. */
-static void the_newer_of_two_snapshots_stays(void **state) {
-  (void)state;
+TEST(the_newer_of_two_snapshots_stays) {
   wlmi_snapshot *older, *newer, *seen;
   assert_status(WLM_OK, wlmi_snapshot_create(&older));
   assert_status(WLM_OK, wlmi_snapshot_create(&newer));
@@ -421,8 +407,7 @@ static void reopen_with(const char *first, const char *second) {
 }
 
 /* User, then the last layer, then those before it, then the shipped one. */
-static void layers_lie_between_the_user_and_the_system(void **state) {
-  (void)state;
+TEST(layers_lie_between_the_user_and_the_system) {
   char *database = at(0, "a.db"), *lines = at(1, "b.jsonl"), *source = at(2, "b.db");
   size_t sizes[2];
   pin(system_path, FIRST);
@@ -450,8 +435,7 @@ static void layers_lie_between_the_user_and_the_system(void **state) {
 }
 
 /* Measurements of all layers are used together, and those of a similar device too. */
-static void measurements_of_layers_are_a_union(void **state) {
-  (void)state;
+TEST(measurements_of_layers_are_a_union) {
   char *database = at(0, "a.db"), *lines = at(1, "b.jsonl"), *source = at(2, "b.db");
   put(database, measured(FIRST, 1000));
   put(source, measured(SECOND, 500));
@@ -475,8 +459,7 @@ static void measurements_of_layers_are_a_union(void **state) {
 }
 
 /* A folder stands for its files by name; others, and folders in it, are left alone, and nothing is written. */
-static void a_folder_is_read_by_the_names_of_its_files(void **state) {
-  (void)state;
+TEST(a_folder_is_read_by_the_names_of_its_files) {
   char *place = at(0, "site"), *source = at(1, "source.db");
   assert_int_equal(mkdir(place, 0700), 0);
   pin(at(2, "site/2.db"), SECOND);
@@ -498,8 +481,7 @@ static void a_folder_is_read_by_the_names_of_its_files(void **state) {
 }
 
 /* Version 2 of the schema lacks only recorded problems. A newer export is read as far as it is understood. */
-static void layers_of_other_versions(void **state) {
-  (void)state;
+TEST(layers_of_other_versions) {
   char *old = at(0, "old.db"), *lines = at(1, "new.jsonl");
   put(old, measured(FIRST, 1000));
   put(old, measured(SECOND, 500));
@@ -527,8 +509,7 @@ static void refuse_layer(const char *path, wlm_status expected, const char *says
     fail_msg("%s: %s, %s", path, wlm_status_name(status), wlm_error_detail());
 }
 
-static void a_layer_that_cannot_be_used_is_an_error(void **state) {
-  (void)state;
+TEST(a_layer_that_cannot_be_used_is_an_error) {
   char *database = at(0, "a.db"), *lines = at(1, "a.jsonl"), *damaged = at(2, "damaged");
   size_t size;
   put(database, measured(FIRST, 1000));
@@ -559,26 +540,4 @@ static void a_layer_that_cannot_be_used_is_an_error(void **state) {
   refuse_layer(lines, WLM_ERR_IO, "others may write to it");
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {
-      TEST(a_refresh_sees_measurements_and_pins),
-      TEST(times_are_expected_before_a_plan),
-      TEST(an_import_is_used_at_once),
-      TEST(both_databases_are_used_together),
-      TEST(newer_sources_and_tunings_win),
-      TEST(failed_kernels_are_listed_and_not_chosen),
-      TEST(thin_cases_do_not_decide),
-      TEST(measurements_of_a_similar_device_are_used),
-      TEST(stale_measurements_are_used_and_marked),
-      TEST(damaged_databases_fail_no_call),
-      TEST(a_failed_refresh_keeps_the_snapshot),
-      TEST(the_newer_of_two_snapshots_stays),
-      TEST(layers_lie_between_the_user_and_the_system),
-      TEST(measurements_of_layers_are_a_union),
-      TEST(a_folder_is_read_by_the_names_of_its_files),
-      TEST(layers_of_other_versions),
-      TEST(a_layer_that_cannot_be_used_is_an_error),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(setup, teardown)

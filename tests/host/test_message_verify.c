@@ -1,18 +1,13 @@
 /* Messages under the tuner's checks on the host device: right plans pass, and a wrong number in any kind of result, a
  * wrong position, and a write beyond a result are found. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_message.h"
@@ -133,8 +128,7 @@ static const char *const messages[] = {
     "d:row;c:row;l:row:base;s:row:scale;t:edge_sum=x*b;g:edge_sum=expscale(t/4,l,s)*d*(b-c);sum=g*b;edge_sum=g",
 };
 
-static void right_results_pass(void **state) {
-  (void)state;
+TEST(right_results_pass) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=16", "host_nnz/nonzeros=1024,tile=16"};
   static const struct {
     int64_t n, heads;
@@ -231,8 +225,7 @@ static void spoil_guards(walked *w, const wlmi_call_array *array) {
   expect_write(w, memory + (size_t)(array->ld + array->width) * array->size, 1, says);
 }
 
-static void wrong_results_are_found(void **state) {
-  (void)state;
+TEST(wrong_results_are_found) {
   for (int i = 0; i < 4; i++) {
     const int is_weighted = i % 2;
     wlm_problem problem = problem_of(is_weighted ? weighted : all_kinds, 6, 2);
@@ -257,8 +250,7 @@ static void wrong_results_are_found(void **state) {
 }
 
 /* At the other alignment there is an element before each array. */
-static void writes_before_results_are_found(void **state) {
-  (void)state;
+TEST(writes_before_results_are_found) {
   const wlm_problem problem = problem_of(all_kinds, 6, 2);
   walked w;
   walked_make(&w, &problem, NULL);
@@ -272,8 +264,7 @@ static void writes_before_results_are_found(void **state) {
   walked_release(&w);
 }
 
-static void wrong_dropout_is_refused(void **state) {
-  (void)state;
+TEST(wrong_dropout_is_refused) {
   static const double shares[] = {1, -0.25, NAN};
   const wlm_problem problem = problem_of("sum=kept*b", 6, 2);
   wlm_plan *plan;
@@ -292,8 +283,7 @@ static void wrong_dropout_is_refused(void **state) {
 }
 
 /* Either of two edges may win whose messages differ by less than rounding, but no other. */
-static void close_positions(void **state) {
-  (void)state;
+TEST(close_positions) {
   wlm_problem problem = problem_of("max=exp(b)*0+1", 2, 1);
   walked w;
   double error;
@@ -321,8 +311,7 @@ static void close_positions(void **state) {
 /* ---- large problems --------------------------------------------------------------------------------------- */
 
 /* Of a large problem some rows are compared with float64, and all by a second reference. */
-static void every_row_of_large_problems(void **state) {
-  (void)state;
+TEST(every_row_of_large_problems) {
   static const wlmi_verify_limits limits = {.products = 1e4, .elements = 1e4, .rows = 100};
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = problem_of("sum=x*b;edge=x*b;max=b", 8, 1);
@@ -369,8 +358,7 @@ static int64_t tuned_for(const char *text, int64_t n) {
   return database_integer(database, "SELECT count(*) FROM measurement", NULL);
 }
 
-static void tuning(void **state) {
-  (void)state;
+TEST(tuning) {
   const wlm_problem problem = problem_of(" sum = relu(b + e) ", 8, 1);
   const int64_t stored = tuned_for("sum=relu(b+e)", 8);
   wlmi_upload upload;
@@ -388,15 +376,4 @@ static void tuning(void **state) {
   wlmi_upload_release(&upload);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(right_results_pass),
-      cmocka_unit_test(wrong_results_are_found),
-      cmocka_unit_test(writes_before_results_are_found),
-      cmocka_unit_test(wrong_dropout_is_refused),
-      cmocka_unit_test(close_positions),
-      cmocka_unit_test(every_row_of_large_problems),
-      cmocka_unit_test(tuning),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

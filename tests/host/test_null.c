@@ -1,11 +1,6 @@
 /* Passes NULL for each handle and required argument of every public function: the result is an error that names the
  * argument, never a crash. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,21 +1,15 @@
 /* Compares wlm_spmm on the host device with plans: every operation, memory that is reused for other matrices, and calls
  * of two threads. Operands are small whole numbers, so that any kernel gives the same bits. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/problem/cell.h"
 #include "core/reference/reference.h"
 #include "runtime/decide.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/drawn.h"
+#include "support/test.h"
 
 /* ---- the requests -------------------------------------------------------------------------------------- */
 
@@ -109,8 +103,7 @@ static void run_both(const request *r, const drawn *a) {
   }
 }
 
-static void every_operation_of_reused_memory(void **state) {
-  (void)state;
+TEST_BETWEEN(every_operation_of_reused_memory, bare_host_begin, bare_host_end) {
   static drawn a;
   test_random random = {3};
   for (int matrix = 0; matrix < 12; matrix++)
@@ -121,8 +114,7 @@ static void every_operation_of_reused_memory(void **state) {
 }
 
 /* Compares wlm_spmm with the float64 reference. */
-static void sums_are_right(void **state) {
-  (void)state;
+TEST_BETWEEN(sums_are_right, bare_host_begin, bare_host_end) {
   static drawn a;
   static results to;
   static double expected[DRAWN_DENSE];
@@ -148,8 +140,7 @@ static void sums_are_right(void **state) {
 }
 
 /* Matrices without rows, without columns, or with both and no non-zeros. */
-static void empty_matrices(void **state) {
-  (void)state;
+TEST_BETWEEN(empty_matrices, bare_host_begin, bare_host_end) {
   static drawn a;
   test_random random = {9};
   for (int i = 0; i < REQUESTS; i++)
@@ -165,8 +156,7 @@ static void empty_matrices(void **state) {
 
 /* A plan of a variant, a plan that was bound to another matrix before, and wlm_spmm with the same kernel: equal bits
  * for arbitrary numbers. */
-static void three_ways_give_the_same_bits(void **state) {
-  (void)state;
+TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
   static drawn first, second;
   static results named, rebound, one;
   static _Alignas(64) char workspace[1 << 20];
@@ -215,8 +205,7 @@ static void *count_reallocate(void *user, void *old, size_t size) {
 static void count_release(void *user, void *old) { (void)user, free(old); }
 
 /* Scattering adds in any order, has no argmax indices, and exists for sums only. */
-static void only_plain_sums_are_scattered(void **state) {
-  (void)state;
+TEST(only_plain_sums_are_scattered) {
   static drawn a;
   test_random random = {13};
   wlm_problem plain = WLM_PROBLEM_INIT;
@@ -233,8 +222,7 @@ static void only_plain_sums_are_scattered(void **state) {
 }
 
 /* The host has no family that scatters, which only the first call has to find out: a selection allocates. */
-static void a_refused_scatter_is_selected_once(void **state) {
-  (void)state;
+TEST_BETWEEN(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end) {
   static const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
   static drawn a;
   test_random random = {13};
@@ -282,8 +270,7 @@ static void *call_in_turn(void *user) {
   return NULL;
 }
 
-static void two_threads_with_problems_of_their_own(void **state) {
-  (void)state;
+TEST_BETWEEN(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_end) {
   worker *workers = calloc(2, sizeof *workers);
   test_random random = {21};
   assert_non_null(workers);
@@ -306,17 +293,4 @@ static void two_threads_with_problems_of_their_own(void **state) {
   for (int t = 0; t < 2; t++) pthread_join(workers[t].thread, NULL);
   assert_false(workers[0].wrong || workers[1].wrong);
   free(workers);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_end),
-      cmocka_unit_test_setup_teardown(every_operation_of_reused_memory, bare_host_begin, bare_host_end),
-      cmocka_unit_test_setup_teardown(sums_are_right, bare_host_begin, bare_host_end),
-      cmocka_unit_test_setup_teardown(empty_matrices, bare_host_begin, bare_host_end),
-      cmocka_unit_test_setup_teardown(three_ways_give_the_same_bits, bare_host_begin, bare_host_end),
-      cmocka_unit_test(only_plain_sums_are_scattered),
-      cmocka_unit_test_setup_teardown(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

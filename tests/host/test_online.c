@@ -2,16 +2,12 @@
  * watches are replaced, so nothing depends on real time. A kernel is identified by its launch, and gets a planted time
  * by the order in which kernels are first watched; the first contender comes first. */
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/synth/input.h"
@@ -21,6 +17,7 @@
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/exact.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
 
@@ -235,8 +232,7 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
 
 /* From a slow first kernel to the fastest one, for any delay of times. The result is stored, and the next context
  * begins with it. */
-static void finds_the_fastest_and_stores_it(void **state) {
-  (void)state;
+TEST(finds_the_fastest_and_stores_it) {
   for (int delay = 0; delay < 4; delay += 3) {
     bench b;
     char best[WLM_VARIANT_NAME];
@@ -296,8 +292,7 @@ static int count_finalists(void *user, int64_t done, int64_t total, const wlm_ca
 }
 
 /* Times of online tuning do not count as tuned: a tuning measures all candidates, and then its times decide. */
-static void tuning_overrides_online_tuning(void **state) {
-  (void)state;
+TEST(tuning_overrides_online_tuning) {
   bench b;
   int finalists = 0, hot = 0;
   wlmi_measurement_record *records;
@@ -340,8 +335,7 @@ static void tuning_overrides_online_tuning(void **state) {
 }
 
 /* In a capture the plan runs one kernel and times nothing; a pair of trials that a capture interrupts is discarded. */
-static void captures_run_one_kernel(void **state) {
-  (void)state;
+TEST(captures_run_one_kernel) {
   bench b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
@@ -372,8 +366,7 @@ static void captures_run_one_kernel(void **state) {
 }
 
 /* If the device cannot launch a challenger, the incumbent serves the call. */
-static void a_failing_challenger_is_dropped(void **state) {
-  (void)state;
+TEST(a_failing_challenger_is_dropped) {
   bench b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3, 0.8e-3}, 3);
@@ -392,8 +385,7 @@ static void a_failing_challenger_is_dropped(void **state) {
 }
 
 /* Invalid calls do not count against a kernel. */
-static void invalid_calls_are_refused(void **state) {
-  (void)state;
+TEST(invalid_calls_are_refused) {
   bench b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
@@ -483,8 +475,7 @@ static void bench_make_small(bench *b, const char *database) {
   b->options.challengers = 8;
 }
 
-static void wrong_kernels_are_never_tried(void **state) {
-  (void)state;
+TEST(wrong_kernels_are_never_tried) {
   bench b;
   bench_make_small(&b, "");
   wlm_plan *online = online_of(&b);
@@ -505,8 +496,7 @@ static void wrong_kernels_are_never_tried(void **state) {
 }
 
 /* The reversed sum is correct and deterministic, but its bits differ from those of the first kernel. */
-static void deterministic_plans_keep_their_bits(void **state) {
-  (void)state;
+TEST(deterministic_plans_keep_their_bits) {
   bench b;
   bench_make_small(&b, "");
   b.problem.policy.deterministic = 1;
@@ -518,8 +508,7 @@ static void deterministic_plans_keep_their_bits(void **state) {
   bench_release(&b);
 }
 
-static void prepare_times_are_stored(void **state) {
-  (void)state;
+TEST(prepare_times_are_stored) {
   char path[320];
   bench b;
   wlmi_measurement_record *records;
@@ -545,8 +534,7 @@ static void prepare_times_are_stored(void **state) {
 
 /* ---- plans without challengers or without a database ------------------------------------------------ */
 
-static void empty_products_and_few_calls(void **state) {
-  (void)state;
+TEST(empty_products_and_few_calls) {
   bench b;
   wlmi_measurement_record *records;
   bench_make(&b);
@@ -574,8 +562,7 @@ static void empty_products_and_few_calls(void **state) {
   bench_release(&b);
 }
 
-static void no_database_is_no_error(void **state) {
-  (void)state;
+TEST(no_database_is_no_error) {
   bench b;
   bench_make_on(&b, "", NULL, SKEWED);
   b.options.challengers = 2;
@@ -588,8 +575,7 @@ static void no_database_is_no_error(void **state) {
 }
 
 /* A folder instead of a database, as an example of a path that cannot be written. */
-static void an_unwritable_database_is_an_error(void **state) {
-  (void)state;
+TEST(an_unwritable_database_is_an_error) {
   bench b;
   bench_make_on(&b, folder.path, NULL, SKEWED);
   b.options.challengers = 2;
@@ -613,8 +599,7 @@ static int tune_and_die(const char *database) {
 }
 
 /* A plan that is killed before its close stores nothing and creates no file. */
-static void a_killed_plan_stores_nothing(void **state) {
-  (void)state;
+TEST(a_killed_plan_stores_nothing) {
   char path[320];
   wlmi_measurement_record *records;
   snprintf(path, sizeof path, "%s/killed.db", folder.path);
@@ -665,8 +650,7 @@ static void check_gradient(const bench *b, wlm_plan *online, const int32_t *posi
 }
 
 /* With real times the results are correct, also with argmax indices and for SDDMM. */
-static void results_are_correct_with_real_times(void **state) {
-  (void)state;
+TEST(results_are_correct_with_real_times) {
   bench b;
   bench_make(&b);
   wlmi_context_device(b.context)->ops = real;
@@ -730,22 +714,9 @@ static int end(void **state) {
   return folder_end(state);
 }
 
+GROUP(begin, end)
+
 int main(int argc, char **argv) {
   if (argc == 2) return tune_and_die(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_the_fastest_and_stores_it),
-      cmocka_unit_test(tuning_overrides_online_tuning),
-      cmocka_unit_test(captures_run_one_kernel),
-      cmocka_unit_test(a_failing_challenger_is_dropped),
-      cmocka_unit_test(invalid_calls_are_refused),
-      cmocka_unit_test(wrong_kernels_are_never_tried),
-      cmocka_unit_test(deterministic_plans_keep_their_bits),
-      cmocka_unit_test(prepare_times_are_stored),
-      cmocka_unit_test(empty_products_and_few_calls),
-      cmocka_unit_test(no_database_is_no_error),
-      cmocka_unit_test(an_unwritable_database_is_an_error),
-      cmocka_unit_test(a_killed_plan_stores_nothing),
-      cmocka_unit_test(results_are_correct_with_real_times),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
+  return test_run();
 }

@@ -1,15 +1,10 @@
 /* Operands that share memory with others where they are equal; checked runs are correct with both. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/problem/element.h"
 #include "core/synth/input.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/upload.h"
 
@@ -71,8 +66,7 @@ static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const 
   wlmi_operands_release(&operands);
 }
 
-static void equal_operands_are_shared(void **state) {
-  (void)state;
+TEST(equal_operands_are_shared) {
   const wlm_problem sum = problem_of(WLM_F32);
   wlmi_operands lender;
   wlmi_upload ones, wide;
@@ -107,8 +101,7 @@ static void equal_operands_are_shared(void **state) {
   wlmi_operands_release(&lender);
 }
 
-static void values_over_a_pattern(void **state) {
-  (void)state;
+TEST(values_over_a_pattern) {
   wlmi_upload ones, half;
   float memory[1000];
   const wlmi_csr_host unit = with_ones(memory);
@@ -133,8 +126,7 @@ static void values_over_a_pattern(void **state) {
 }
 
 /* What calls alone give cannot be compared. */
-static void values_of_calls_are_refused(void **state) {
-  (void)state;
+TEST(values_of_calls_are_refused) {
   wlm_csr given = *wlmi_matrix_csr(upload.matrix);
   wlm_problem problem = problem_of(WLM_F32);
   wlm_matrix *matrix;
@@ -149,8 +141,7 @@ static void values_of_calls_are_refused(void **state) {
 }
 
 /* B of attention's gradient has as many rows as A has columns, and dC as many as A has rows. */
-static void gradients_of_wide_and_tall_matrices(void **state) {
-  (void)state;
+TEST(gradients_of_wide_and_tall_matrices) {
   static const char *const inputs[] = {"uniform:rows=400,cols=50,d=3", "uniform:rows=50,cols=400,d=3"};
   wlm_problem problem = problem_of(WLM_F32);
   problem.operation = WLM_ATTENTION;
@@ -181,8 +172,7 @@ static wlm_status allocate_little(wlmi_device *device, size_t size, void **memor
 }
 
 /* The last offset is INT32_MAX or one more. The device has no memory for so many columns, which come next. */
-static void offsets_that_do_not_fit_are_refused(void **state) {
-  (void)state;
+TEST(offsets_that_do_not_fit_are_refused) {
   wlmi_device *device = wlmi_context_device(context);
   wlmi_device_ops ops = *device->ops;
   usual = device->ops;
@@ -199,13 +189,4 @@ static void offsets_that_do_not_fit_are_refused(void **state) {
   device->ops = usual;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(offsets_that_do_not_fit_are_refused),
-      cmocka_unit_test(equal_operands_are_shared),
-      cmocka_unit_test(values_over_a_pattern),
-      cmocka_unit_test(values_of_calls_are_refused),
-      cmocka_unit_test(gradients_of_wide_and_tall_matrices),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,14 +1,10 @@
 /* A call that runs out of memory returns WLM_ERR_OUT_OF_MEMORY, never another error and never a crash, and does not
  * change the result of a later call. Allocation k fails, alone or with all that follow it, for k = 1, 2, ... up to the
  * last one of a run: each of the first few, then fewer and fewer. WARPLOOM_FULL: every one. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "core/problem/spec.h"
 #include "db/interchange.h"
@@ -19,6 +15,7 @@
 #include "support/drawn.h"
 #include "support/failing_malloc.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "tuner/method.h"
 
 #define TUNED "host_nnz/nonzeros=8192,tile=16"
@@ -100,8 +97,7 @@ static const struct {
   int64_t count;
 } modes[] = {{"one", 1}, {"all", INT64_MAX}};
 
-static void a_context_reports_it(void **state) {
-  (void)state;
+TEST(a_context_reports_it) {
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
       wlm_context *context = NULL;
@@ -116,8 +112,7 @@ static void a_context_reports_it(void **state) {
 }
 
 /* A folder with an export, a database and a kernel archive. */
-static void layers_report_it(void **state) {
-  (void)state;
+TEST(layers_report_it) {
   char site[300];
   const char *const layers[] = {site};
   wlm_store *store;
@@ -146,8 +141,7 @@ static void layers_report_it(void **state) {
   assert_int_equal(rename(folder.file, database), 0);
 }
 
-static void a_product_reports_it(void **state) {
-  (void)state;
+TEST(a_product_reports_it) {
   for (int mode = 0; mode < 2; mode++)
     for (int i = 0; i < PROBLEMS; i++)
       for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
@@ -175,8 +169,7 @@ static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
 }
 
 /* A generator whose first kernel ran out of memory still makes all others. */
-static void a_generator_stays_whole(void **state) {
-  (void)state;
+TEST(a_generator_stays_whole) {
   wlmi_program wanted = {0}, program = {0};
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -197,8 +190,7 @@ static void a_generator_stays_whole(void **state) {
   wlmi_program_release(&wanted);
 }
 
-static void one_call_reports_it(void **state) {
-  (void)state;
+TEST(one_call_reports_it) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   args.b = a.b;
   args.c = c;
@@ -225,8 +217,7 @@ static wlm_status refresh_export_import(wlm_context *context) {
   return status == WLM_ERR_PARSE ? WLM_ERR_OUT_OF_MEMORY : status;
 }
 
-static void a_store_reports_it(void **state) {
-  (void)state;
+TEST(a_store_reports_it) {
   wlm_context *context;
   assert_status(WLM_OK, open_context(&context));
   for (int mode = 0; mode < 2; mode++)
@@ -242,8 +233,7 @@ static void a_store_reports_it(void **state) {
 }
 
 /* wlmi_fail without memory for the detail must still return an error. */
-static void a_failure_without_memory_is_reported(void **state) {
-  (void)state;
+TEST(a_failure_without_memory_is_reported) {
   wlmi_method method = {0};
   failing_malloc_begin(1, INT64_MAX);
   wlmi_method_fail(&method, "wrong");
@@ -341,16 +331,9 @@ static int setup(void **state) {
   return 0;
 }
 
+GROUP(setup, folder_end)
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_context_reports_it),
-      cmocka_unit_test(a_product_reports_it),
-      cmocka_unit_test(a_generator_stays_whole),
-      cmocka_unit_test(one_call_reports_it),
-      cmocka_unit_test(a_store_reports_it),
-      cmocka_unit_test(layers_report_it),
-      cmocka_unit_test(a_failure_without_memory_is_reported),
-  };
   failing_malloc_open();
-  return cmocka_run_group_tests(tests, setup, folder_end);
+  return test_run();
 }

@@ -1,16 +1,13 @@
 /* Tuning in one process (the command) and choosing by the stored measurements in another (this test). */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/synth/input.h"
 #include "select/case.h"
 #include "support/command.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 #include "tuner/upload.h"
 
 #define TUNED   "uniform:rows=600,d=9"
@@ -64,8 +61,7 @@ static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME])
   wlmi_store_close(store);
 }
 
-static void tuned_winner_is_dispatched(void **state) {
-  (void)state;
+TEST(tuned_winner_is_dispatched) {
   char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
   command c;
   command_expect(&c, &folder, 0, "tune", TUNED, "-n", "24", "--device", "host", "--db", database);
@@ -108,8 +104,7 @@ static wlm_status find_variant(void *user, const char *id, const wlmi_measuremen
 }
 
 /* If the stored times say that the slowest kernel is the fastest, it is chosen: measurements decide, not rules. */
-static void measurements_decide(void **state) {
-  (void)state;
+TEST(measurements_decide) {
   char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
   wlm_store *store;
   winner(best, worst);
@@ -139,10 +134,4 @@ static int begin(void **state) {
   return 0;
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tuned_winner_is_dispatched),
-      cmocka_unit_test(measurements_decide),
-  };
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

@@ -1,16 +1,12 @@
 /* Invalid addresses are refused with a message before a kernel gets them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
+#include "support/test.h"
 
 /* A 2 x 3 matrix. */
 static const int32_t rowptr[] = {0, 2, 4}, colind[] = {0, 2, 1, 0};
@@ -45,8 +41,7 @@ static wlm_plan *plan_of(wlm_matrix *matrix, const wlm_problem *problem) {
   return plan;
 }
 
-static void matrix_pointers(void **state) {
-  (void)state;
+TEST(matrix_pointers) {
   wlm_matrix *matrix;
   wlm_csr csr = small();
   csr.rowptr = off(rowptr, 1);
@@ -66,8 +61,7 @@ static void matrix_pointers(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void product_pointers(void **state) {
-  (void)state;
+TEST(product_pointers) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix;
@@ -124,8 +118,7 @@ static void product_pointers(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void sddmm_pointers(void **state) {
-  (void)state;
+TEST(sddmm_pointers) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix;
   const wlm_csr csr = small();
@@ -142,8 +135,7 @@ static void sddmm_pointers(void **state) {
 }
 
 /* B may be NULL only if the message does not read it. */
-static void messages_that_do_not_read_b(void **state) {
-  (void)state;
+TEST(messages_that_do_not_read_b) {
   static const int product[] = {1, 1, 0, 1, 1, 1, 1, 1}, gradient[] = {1, 0, 0, 0, 0, 0, 1, 1};
   wlm_matrix *matrix;
   const wlm_csr csr = small();
@@ -208,8 +200,7 @@ static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ldb, int
 }
 
 /* C may lie right beside B, also between its lines. */
-static void results_that_overlap(void **state) {
-  (void)state;
+TEST(results_that_overlap) {
   enum { FIRST = COLS * N, LD = 2 * N + 5, FAR = 2 * LD };
   static float memory[4 * COLS * LD];
   const struct {
@@ -248,8 +239,7 @@ static void results_that_overlap(void **state) {
 }
 
 /* Every other array of a call, of the matrix, and the workspace. */
-static void results_that_overlap_others(void **state) {
-  (void)state;
+TEST(results_that_overlap_others) {
   static struct {
     int32_t rowptr[ROWS + 1], colind[NNZ];
     float values[NNZ], x[ROWS * N], b[COLS * N], c[ROWS * N], bias[N], dvalues[NNZ], db[COLS * N];
@@ -311,8 +301,7 @@ static void results_that_overlap_others(void **state) {
 }
 
 /* What a call gives, and the problem does not have. */
-static void forgotten_fields_of_the_problem(void **state) {
-  (void)state;
+TEST(forgotten_fields_of_the_problem) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix;
@@ -329,8 +318,7 @@ static void forgotten_fields_of_the_problem(void **state) {
 }
 
 /* Other invalid fields of a call. */
-static void fields_of_a_call(void **state) {
-  (void)state;
+TEST(fields_of_a_call) {
   static const double not_finite[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
   const wlm_csr csr = small();
   wlm_matrix *matrix;
@@ -367,8 +355,7 @@ static void fields_of_a_call(void **state) {
 }
 
 /* Values may be passed to a call only if the plan has values. */
-static void values_of_a_call(void **state) {
-  (void)state;
+TEST(values_of_a_call) {
   static const float twice[] = {2, 4, -2, 1};
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = small();
@@ -396,8 +383,7 @@ static void values_of_a_call(void **state) {
 }
 
 /* With has_values the matrix has no array of values, and each call gives them. */
-static void values_only_with_calls(void **state) {
-  (void)state;
+TEST(values_only_with_calls) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = small();
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -432,18 +418,4 @@ static void values_only_with_calls(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(matrix_pointers),
-      cmocka_unit_test(product_pointers),
-      cmocka_unit_test(sddmm_pointers),
-      cmocka_unit_test(messages_that_do_not_read_b),
-      cmocka_unit_test(results_that_overlap),
-      cmocka_unit_test(results_that_overlap_others),
-      cmocka_unit_test(forgotten_fields_of_the_problem),
-      cmocka_unit_test(fields_of_a_call),
-      cmocka_unit_test(values_of_a_call),
-      cmocka_unit_test(values_only_with_calls),
-  };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

@@ -1,14 +1,10 @@
 /* Prepared plans from the template to the command, on the host device, with a family that prepares and one that does
  * not, in a test's folder of templates. Planted measurements decide which is chosen, not real times. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "db/store.h"
 #include "runtime/devices.h"
@@ -18,6 +14,7 @@
 #include "support/host_bench.h"
 #include "support/kernel_check.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "warploom/warploom_tune.h"
 
@@ -130,8 +127,7 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 
 /* ---- the kernels ----------------------------------------------------------------------------------- */
 
-static void the_kernels_are_correct(void **state) {
-  (void)state;
+TEST(the_kernels_are_correct) {
   static const char *const variants[] = {"plain", "ready"};
   wlmi_generator *generator;
   wlmi_device *device;
@@ -195,8 +191,7 @@ static void check_stored(const bench *b, int preparing_fails) {
 
 /* The tuner measures preparation even if the problem has expected_calls = 1, since the measurements also serve
  * others. */
-static void preparing_is_measured(void **state) {
-  (void)state;
+TEST(preparing_is_measured) {
   bench b, other;
   int prepared = 0;
   char *lines;
@@ -228,8 +223,7 @@ static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_laun
 
 /* A failing preparation makes the candidate fail with a reason, and wlm_plan_prepare returns the error. With
  * expected_calls = 1 the candidate is not considered. */
-static void a_failing_preparation(void **state) {
-  (void)state;
+TEST(a_failing_preparation) {
   bench b;
   int prepared = 0;
   wlm_tune_options options = quick(&prepared);
@@ -268,8 +262,7 @@ static void a_failing_preparation(void **state) {
 
 /* ---- choosing ---------------------------------------------------------------------------------------- */
 
-static void expected_calls_decide(void **state) {
-  (void)state;
+TEST(expected_calls_decide) {
   static const struct {
     int64_t calls;
     const char *variant;
@@ -287,8 +280,7 @@ static void expected_calls_decide(void **state) {
 }
 
 /* An old measurement without prepare time does not make a family that now prepares eligible for a single call. */
-static void old_measurements_imply_no_preparation(void **state) {
-  (void)state;
+TEST(old_measurements_imply_no_preparation) {
   bench b;
   bench_make(&b, templates, INPUT, N);
   plant(&b, "plain", 100000000, 0);
@@ -310,8 +302,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
   wlm_string_free(text);
 }
 
-static void explain_shows_the_break_even(void **state) {
-  (void)state;
+TEST(explain_shows_the_break_even) {
   bench b;
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
@@ -349,8 +340,7 @@ static void explain_shows_the_break_even(void **state) {
 
 /* ---- executing ----------------------------------------------------------------------------------------- */
 
-static void unprepared_plans_are_not_ready(void **state) {
-  (void)state;
+TEST(unprepared_plans_are_not_ready) {
   bench b;
   wlm_plan *plan;
   wlmi_operands operands;
@@ -397,8 +387,7 @@ static void *call_again_and_again(void *user) {
 }
 
 /* A plan that was prepared once serves many threads and new values of A. */
-static void one_preparation_serves_many_calls(void **state) {
-  (void)state;
+TEST(one_preparation_serves_many_calls) {
   enum { THREADS = 4 };
   bench b;
   wlmi_operands operands;
@@ -437,8 +426,7 @@ static void one_preparation_serves_many_calls(void **state) {
 
 /* ---- the command ---------------------------------------------------------------------------------------- */
 
-static void the_command_prepares(void **state) {
-  (void)state;
+TEST(the_command_prepares) {
   bench b;
   command c;
   bench_make(&b, templates, INPUT, N);
@@ -474,17 +462,4 @@ static void the_command_prepares(void **state) {
   bench_release(&b);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_kernels_are_correct),
-      cmocka_unit_test(preparing_is_measured),
-      cmocka_unit_test(a_failing_preparation),
-      cmocka_unit_test(expected_calls_decide),
-      cmocka_unit_test(old_measurements_imply_no_preparation),
-      cmocka_unit_test(explain_shows_the_break_even),
-      cmocka_unit_test(unprepared_plans_are_not_ready),
-      cmocka_unit_test(one_preparation_serves_many_calls),
-      cmocka_unit_test(the_command_prepares),
-  };
-  return cmocka_run_group_tests(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

@@ -1,19 +1,13 @@
 /* wlm_plan_rebind on the host device: a rebound plan gives the same result as a new plan for that matrix, and a refused
  * rebind changes nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/csr/transpose.h"
-#include "support/asserts.h"
 #include "support/calls.h"
 #include "support/drawn.h"
 #include "support/emit_fixture.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 /* With the library's templates, and with a folder of the families below. */
@@ -117,8 +111,7 @@ static wlm_problem problem_of(int want_argmax) {
 }
 
 /* Half of the matrices use the memory of an earlier one. */
-static void rebinds_to_other_matrices(void **state) {
-  (void)state;
+TEST(rebinds_to_other_matrices) {
   static drawn memory[2];
   test_random random = {2};
   for (int kind = 0; kind < 4; kind++) {
@@ -140,8 +133,7 @@ static void rebinds_to_other_matrices(void **state) {
   }
 }
 
-static void the_matrix_may_be_destroyed(void **state) {
-  (void)state;
+TEST(the_matrix_may_be_destroyed) {
   static drawn d;
   test_random random = {4};
   const wlm_problem problem = problem_of(0);
@@ -158,8 +150,7 @@ static void the_matrix_may_be_destroyed(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void the_workspace_size_follows(void **state) {
-  (void)state;
+TEST(the_workspace_size_follows) {
   static drawn d;
   static results to;
   test_random random = {6};
@@ -204,8 +195,7 @@ static wlm_csr with_transpose(const drawn *d, turned *t) {
 }
 
 /* A plan for a size alone, and A^T from the caller: the product, one call, and a matrix. */
-static void plans_of_a_size(void **state) {
-  (void)state;
+TEST(plans_of_a_size) {
   static drawn d;
   static turned t;
   static results moved, alone;
@@ -256,8 +246,7 @@ static void plans_of_a_size(void **state) {
 
 /* ---- refusals ------------------------------------------------------------------------------------------------ */
 
-static void refused_rebinds_change_nothing(void **state) {
-  (void)state;
+TEST(refused_rebinds_change_nothing) {
   static drawn d, next;
   test_random random = {8};
   const wlm_problem problem = problem_of(1);
@@ -288,8 +277,7 @@ static void refused_rebinds_change_nothing(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void values_for_a_plan_without(void **state) {
-  (void)state;
+TEST(values_for_a_plan_without) {
   static drawn d;
   test_random random = {10};
   const wlm_problem problem = problem_of(0);
@@ -305,8 +293,7 @@ static void values_for_a_plan_without(void **state) {
 }
 
 /* Both of products and of messages, which may read positions only. */
-static void positions_of_32_bits(void **state) {
-  (void)state;
+TEST(positions_of_32_bits) {
   static drawn d;
   int64_t rowptr[DRAWN_ROWS + 1];
   test_random random = {12};
@@ -337,8 +324,7 @@ static void positions_of_32_bits(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void plans_of_one_matrix(void **state) {
-  (void)state;
+TEST(plans_of_one_matrix) {
   static drawn d;
   static results to;
   test_random random = {14};
@@ -375,12 +361,4 @@ static void plans_of_one_matrix(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rebinds_to_other_matrices),  cmocka_unit_test(the_matrix_may_be_destroyed),
-      cmocka_unit_test(the_workspace_size_follows), cmocka_unit_test(refused_rebinds_change_nothing),
-      cmocka_unit_test(values_for_a_plan_without),  cmocka_unit_test(positions_of_32_bits),
-      cmocka_unit_test(plans_of_one_matrix),        cmocka_unit_test(plans_of_a_size),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "core/csr/stats.h"
@@ -22,6 +19,7 @@
 #include "db/store.h"
 #include "support/command.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/upload.h"
 #include "warploom/warploom_tune.h"
@@ -91,8 +89,7 @@ static int64_t recorded(const bench *b, wlmi_recorded **list) {
 
 /* ---- which problems are recorded ---------------------------------------------------------------------- */
 
-static void each_problem_is_written_once_at_the_end(void **state) {
-  (void)state;
+TEST(each_problem_is_written_once_at_the_end) {
   const wlm_problem sum = problem_of(8, WLM_SUM), wide = problem_of(64, WLM_SUM);
   wlm_problem max = problem_of(8, WLM_MAX), none = problem_of(0, WLM_SUM);
   max.transpose = 1;
@@ -129,8 +126,7 @@ static void each_problem_is_written_once_at_the_end(void **state) {
   assert_int_equal(recorded(&again, NULL), 3);
 }
 
-static void nothing_is_recorded_by_default(void **state) {
-  (void)state;
+TEST(nothing_is_recorded_by_default) {
   const wlm_problem sum = problem_of(8, WLM_SUM);
   bench b;
   bench_make(&b, "off.db", 0);
@@ -140,8 +136,7 @@ static void nothing_is_recorded_by_default(void **state) {
 }
 
 /* Problems that were tuned, or have a named or pinned kernel, are not recorded; those with another N are. */
-static void only_untuned_problems_are_recorded(void **state) {
-  (void)state;
+TEST(only_untuned_problems_are_recorded) {
   const wlm_problem sum = problem_of(12, WLM_SUM), beside = problem_of(14, WLM_SUM), far = problem_of(64, WLM_SUM);
   wlm_problem pinned = problem_of(200, WLM_SUM);
   wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
@@ -204,8 +199,7 @@ static void *make_plans(void *user) {
   return user;
 }
 
-static void many_threads_record_and_write(void **state) {
-  (void)state;
+TEST(many_threads_record_and_write) {
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
   bench b;
@@ -241,8 +235,7 @@ static void *write_recorded(void *user) {
 
 /* While another connection locks the database, one thread waits to write; other threads create plans and record
  * problems meanwhile. */
-static void plans_do_not_wait_for_the_database(void **state) {
-  (void)state;
+TEST(plans_do_not_wait_for_the_database) {
   const wlm_problem first = problem_of(8, WLM_SUM), second = problem_of(16, WLM_SUM), third = problem_of(24, WLM_SUM);
   sqlite3 *database;
   pthread_t writer;
@@ -277,8 +270,7 @@ static void keep_log(void *user, wlm_log_level level, const char *message) {
   strncat(logged, message, sizeof logged - strlen(logged) - 1);
 }
 
-static void an_unwritable_database_is_reported(void **state) {
-  (void)state;
+TEST(an_unwritable_database_is_reported) {
   const wlm_problem sum = problem_of(8, WLM_SUM);
   bench b;
   wlm_set_log(keep_log, NULL, WLM_LOG_WARNING);
@@ -310,8 +302,7 @@ static void an_unwritable_database_is_reported(void **state) {
   wlm_set_log(NULL, NULL, WLM_LOG_ERROR);
 }
 
-static void online_tuning_writes_at_its_close(void **state) {
-  (void)state;
+TEST(online_tuning_writes_at_its_close) {
   const wlm_problem sum = problem_of(8, WLM_SUM);
   wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
   wlm_plan *plan;
@@ -336,8 +327,7 @@ static int note_and_die(const char *database) {
   abort();
 }
 
-static void killed_before_its_end(void **state) {
-  (void)state;
+TEST(killed_before_its_end) {
   bench b;
   int how;
   snprintf(b.database, sizeof b.database, "%s/killed.db", folder.path);
@@ -371,8 +361,7 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   wlmi_csr_host_release(&csr);
 }
 
-static void synthetic_matrices_have_the_stats(void **state) {
-  (void)state;
+TEST(synthetic_matrices_have_the_stats) {
   static const char *const inputs[] = {"twin:arxiv,scale=0.1",
                                        "twin:youtube,scale=0.02",
                                        "twin:roadnet-ca,scale=0.01",
@@ -393,8 +382,7 @@ static void synthetic_matrices_have_the_stats(void **state) {
 
 /* Stats that no generated matrix can have: denser than half, rows longer than the number of columns, empty. The
  * generator makes a similar matrix. */
-static void synthetic_matrices_for_impossible_stats(void **state) {
-  (void)state;
+TEST(synthetic_matrices_for_impossible_stats) {
   const wlm_stats odd[] = {
       {.rows = 25, .cols = 500, .nnz = 25 * 420, .longest = 500, .cv = 0.1},
       {.rows = 10, .cols = 4, .nnz = 1000, .longest = 300, .cv = 0.8},
@@ -415,8 +403,7 @@ static void synthetic_matrices_for_impossible_stats(void **state) {
 }
 
 /* The synthetic matrix has the problem's types. For a transposed problem its transpose has the stats. */
-static void synthetic_matrices_have_the_types(void **state) {
-  (void)state;
+TEST(synthetic_matrices_have_the_types) {
   static const char *const keys[] = {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=copy_b.max,dense=f32,rowptr=i64,colind=i64,values=none,sample=none",
@@ -456,20 +443,9 @@ static void synthetic_matrices_have_the_types(void **state) {
   bench_release(&b);
 }
 
+GROUP(home_begin, folder_end)
+
 int main(int argc, char **argv) {
   if (argc == 2) return note_and_die(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_problem_is_written_once_at_the_end),
-      cmocka_unit_test(nothing_is_recorded_by_default),
-      cmocka_unit_test(only_untuned_problems_are_recorded),
-      cmocka_unit_test(many_threads_record_and_write),
-      cmocka_unit_test(plans_do_not_wait_for_the_database),
-      cmocka_unit_test(an_unwritable_database_is_reported),
-      cmocka_unit_test(online_tuning_writes_at_its_close),
-      cmocka_unit_test(killed_before_its_end),
-      cmocka_unit_test(synthetic_matrices_have_the_stats),
-      cmocka_unit_test(synthetic_matrices_for_impossible_stats),
-      cmocka_unit_test(synthetic_matrices_have_the_types),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
+  return test_run();
 }

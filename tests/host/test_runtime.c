@@ -1,17 +1,13 @@
 /* The public API on the host device: what a program that embeds warploom sees. */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/calls.h"
+#include "support/test.h"
 #include "warploom/warploom_message.h"
 
 /* 4 x 5; row 1 is empty; no edge uses B's row 4. */
@@ -66,8 +62,7 @@ static void check_sum(const float *b, const float *c, double alpha) {
     for (int j = 0; j < N; j++) assert_true(fabs(c[i * N + j] - alpha * expected(b, i, j)) < 1e-6);
 }
 
-static void info_names_device_and_databases(void **state) {
-  (void)state;
+TEST(info_names_device_and_databases) {
   wlm_context *context = open_host("");
   char *json;
   assert_int_equal(wlm_context_info(context, &json), WLM_OK);
@@ -78,8 +73,7 @@ static void info_names_device_and_databases(void **state) {
   wlm_context_destroy(context);
 }
 
-static void one_call(void **state) {
-  (void)state;
+TEST(one_call) {
   wlm_context *context = open_host("");
   float b[COLS * N], c[ROWS * N];
   fill_b(b);
@@ -94,8 +88,7 @@ static void one_call(void **state) {
   wlm_context_destroy(context);
 }
 
-static void alpha_and_beta(void **state) {
-  (void)state;
+TEST(alpha_and_beta) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
@@ -111,8 +104,7 @@ static void alpha_and_beta(void **state) {
   wlm_context_destroy(context);
 }
 
-static void empty_products(void **state) {
-  (void)state;
+TEST(empty_products) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(0);
@@ -127,8 +119,7 @@ static void empty_products(void **state) {
   wlm_context_destroy(context);
 }
 
-static void no_nonzeros_still_write_c(void **state) {
-  (void)state;
+TEST(no_nonzeros_still_write_c) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   static const int32_t zeros[ROWS + 1] = {0};
@@ -144,8 +135,7 @@ static void no_nonzeros_still_write_c(void **state) {
   wlm_context_destroy(context);
 }
 
-static void bad_matrices(void **state) {
-  (void)state;
+TEST(bad_matrices) {
   wlm_context *context = open_host("");
   wlm_matrix *matrix;
   static const int32_t falls[] = {0, 3, 2, 5, 6}, wrong_end[] = {0, 2, 2, 5, 5};
@@ -187,8 +177,7 @@ static void bad_matrices(void **state) {
   wlm_context_destroy(context);
 }
 
-static void unsupported_fields_are_named(void **state) {
-  (void)state;
+TEST(unsupported_fields_are_named) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_matrix *matrix;
@@ -219,8 +208,7 @@ static void unsupported_fields_are_named(void **state) {
 }
 
 /* A larger struct of a newer header is accepted if its unknown fields are 0. */
-static void structs_of_a_newer_header(void **state) {
-  (void)state;
+TEST(structs_of_a_newer_header) {
   struct {
     wlm_context_options known;
     char more[16];
@@ -287,8 +275,7 @@ static void structs_of_a_newer_header(void **state) {
   wlm_context_destroy(context);
 }
 
-static void rules_choose_by_skew(void **state) {
-  (void)state;
+TEST(rules_choose_by_skew) {
   enum { MANY = 1000 };
   static int32_t even[MANY + 1], skewed[MANY + 1];
   static int32_t columns[2 * MANY];
@@ -323,8 +310,7 @@ static void rules_choose_by_skew(void **state) {
   wlm_context_destroy(context);
 }
 
-static void execute_checks_its_pointers(void **state) {
-  (void)state;
+TEST(execute_checks_its_pointers) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_matrix *matrix;
@@ -364,8 +350,7 @@ static void *call_often(void *argument) {
   return NULL;
 }
 
-static void one_plan_many_threads(void **state) {
-  (void)state;
+TEST(one_plan_many_threads) {
   enum { CALLERS = 4 };
   static caller callers[CALLERS];
   wlm_context *context = open_host("");
@@ -396,8 +381,7 @@ static void one_plan_many_threads(void **state) {
 
 /* Without a valid database the product runs with the rules. Without a compiler it runs the built-in kernel, if that
  * supports the product. */
-static void works_without_database_and_compiler(void **state) {
-  (void)state;
+TEST(works_without_database_and_compiler) {
   char path[] = "/tmp/warploom-test-XXXXXX";
   int file = mkstemp(path);
   assert_true(file >= 0);
@@ -437,8 +421,7 @@ static void works_without_database_and_compiler(void **state) {
 }
 
 /* In a program that ignores SIGCHLD, waitpid reports no exit status of the compiler. */
-static void compiles_with_sigchld_ignored(void **state) {
-  (void)state;
+TEST(compiles_with_sigchld_ignored) {
   void (*before)(int) = signal(SIGCHLD, SIG_IGN);
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
@@ -456,8 +439,7 @@ static void compiles_with_sigchld_ignored(void **state) {
 
 /* Of a failure of before, and of those of parts for which there is another way, such as a kernel that is in no archive
  * and a user database that cannot be read. */
-static void no_detail_after_success(void **state) {
-  (void)state;
+TEST(no_detail_after_success) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
@@ -509,8 +491,7 @@ static void no_detail_after_success(void **state) {
   wlm_context_destroy(context);
 }
 
-static void device_names(void **state) {
-  (void)state;
+TEST(device_names) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   const char *const wrong[] = {"gpu", "cuda:x", "cuda:-1", "host:1", ""};
@@ -521,25 +502,4 @@ static void device_names(void **state) {
   }
   options.device = "cuda:4096";
   assert_int_equal(wlm_context_create(&options, &context), WLM_ERR_NO_DEVICE);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(info_names_device_and_databases),
-      cmocka_unit_test(one_call),
-      cmocka_unit_test(alpha_and_beta),
-      cmocka_unit_test(empty_products),
-      cmocka_unit_test(no_nonzeros_still_write_c),
-      cmocka_unit_test(bad_matrices),
-      cmocka_unit_test(unsupported_fields_are_named),
-      cmocka_unit_test(structs_of_a_newer_header),
-      cmocka_unit_test(rules_choose_by_skew),
-      cmocka_unit_test(execute_checks_its_pointers),
-      cmocka_unit_test(one_plan_many_threads),
-      cmocka_unit_test(works_without_database_and_compiler),
-      cmocka_unit_test(compiles_with_sigchld_ignored),
-      cmocka_unit_test(no_detail_after_success),
-      cmocka_unit_test(device_names),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

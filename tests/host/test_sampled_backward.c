@@ -1,12 +1,6 @@
 /* The backward passes of sampled products: transpose and sddmm of the edges that the sample of the same seed keeps, by
  * plans and by wlm_spmm. Numbers are small integers, so sums are exact in any order. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <string.h>
 
 #include "bench/presample.h"
@@ -15,9 +9,9 @@
 #include "core/csr/shares.h"
 #include "core/reference/gradient.h"
 #include "support/argmax_gradient.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
+#include "support/test.h"
 
 /* Row 1 has 2 * 577 edges, of which published fastrand takes two repeatedly; row 4 is empty. */
 enum { ROWS = 6, COLS = 90, NNZ = 8 + 1154 + 40 + 9 + 0 + 600, N = 5, WIDTH = 8 };
@@ -121,10 +115,7 @@ static void check_adjoint(int sample, uint64_t seed, int planned) {
   }
 }
 
-static void backward_is_the_adjoint(void **state) {
-  (void)state;
-  strategies(check_adjoint);
-}
+TEST(backward_is_the_adjoint) { strategies(check_adjoint); }
 
 /* A matrix of the kept edges, with repeated edges repeated, gives the same transposed product without sampling, for
  * every reduction. */
@@ -162,14 +153,10 @@ static void check_presampled(int sample, uint64_t seed, int planned) {
   wlmi_csr_host_release(&kept);
 }
 
-static void equals_the_presampled_matrix(void **state) {
-  (void)state;
-  strategies(check_presampled);
-}
+TEST(equals_the_presampled_matrix) { strategies(check_presampled); }
 
 /* A sampled mean divides by the edges that its row keeps, so its gradient is the transposed sum with WLM_NORM_KEPT. */
-static void gradient_of_a_mean(void **state) {
-  (void)state;
+TEST(gradient_of_a_mean) {
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     wlm_problem problem = sampled(sample);
     wlm_execute_args call = with_seed(5);
@@ -233,14 +220,10 @@ static void check_left_out(int sample, uint64_t seed, int planned) {
   assert_true(left_out > 2 * (NNZ - ROWS * 9) - 10);
 }
 
-static void edges_left_out_are_not_read(void **state) {
-  (void)state;
-  strategies(check_left_out);
-}
+TEST(edges_left_out_are_not_read) { strategies(check_left_out); }
 
 /* Gradients of a sampled max by argmax indices, with and without transpose. */
-static void gradients_by_argmax(void **state) {
-  (void)state;
+TEST(gradients_by_argmax) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
     wlm_execute_args call = with_seed(3);
@@ -278,11 +261,4 @@ static void gradients_by_argmax(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(backward_is_the_adjoint), cmocka_unit_test(equals_the_presampled_matrix),
-      cmocka_unit_test(gradient_of_a_mean),      cmocka_unit_test(edges_left_out_are_not_read),
-      cmocka_unit_test(gradients_by_argmax),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

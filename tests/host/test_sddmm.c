@@ -1,16 +1,12 @@
 /* The SDDMM through the public API on the host, as a training program uses it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/reference/gradient.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
+#include "support/test.h"
 #include "warploom/warploom.h"
 
 /* 4 x 5; row 1 is empty; row 2 has column 1 twice; no edge uses B's row 4. */
@@ -55,8 +51,7 @@ static double message_of(wlm_message message, double a, double y) {
 }
 
 /* dvalues[p] is the derivative of the loss sum(dC * C) by a_p: compared with finite differences of the messages. */
-static void dvalues_are_derivatives(void **state) {
-  (void)state;
+TEST(dvalues_are_derivatives) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
       wlm_problem problem = gradient_of((wlm_message)message, (wlm_reduce)reduce);
@@ -80,8 +75,7 @@ static void dvalues_are_derivatives(void **state) {
     }
 }
 
-static void alpha_beta_and_padding(void **state) {
-  (void)state;
+TEST(alpha_beta_and_padding) {
   const wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float padded[COLS * (N + 3)], wide[ROWS * (N + 2)], got[NNZ];
@@ -113,8 +107,7 @@ static void alpha_beta_and_padding(void **state) {
   wlm_plan_destroy(plan);
 }
 
-static void explained_and_verified(void **state) {
-  (void)state;
+TEST(explained_and_verified) {
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
   float got[NNZ];
   wlm_plan *plan;
@@ -134,8 +127,7 @@ static void explained_and_verified(void **state) {
   wlm_plan_destroy(plan);
 }
 
-static void invalid_calls_are_refused(void **state) {
-  (void)state;
+TEST(invalid_calls_are_refused) {
   static const struct {
     wlm_status status;
     const char *says;
@@ -165,8 +157,7 @@ static void invalid_calls_are_refused(void **state) {
 }
 
 /* The square of the value or of B's element overflows in f32, but the gradient does not: -1e20 * 1e10 / 4e19^2. */
-static void squares_may_overflow(void **state) {
-  (void)state;
+TEST(squares_may_overflow) {
   static const int32_t one_rowptr[] = {0, 1}, one_colind[] = {0};
   static const float large = 4e19f, small = 1e10f, x = 1e20f;
   const int32_t arg = 0;
@@ -198,11 +189,4 @@ static void squares_may_overflow(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dvalues_are_derivatives),   cmocka_unit_test(alpha_beta_and_padding),
-      cmocka_unit_test(explained_and_verified),    cmocka_unit_test(squares_may_overflow),
-      cmocka_unit_test(invalid_calls_are_refused),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

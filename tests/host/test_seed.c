@@ -1,16 +1,10 @@
 /* One plan with a different sampling seed for each call. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/reference/reference.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
+#include "support/test.h"
 
 enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 };
 
@@ -67,8 +61,7 @@ static int is_reference(const wlm_problem *problem, uint64_t seed, const float *
   return 1;
 }
 
-static void each_call_has_its_own_seed(void **state) {
-  (void)state;
+TEST(each_call_has_its_own_seed) {
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     const wlm_problem problem = sampled((wlm_sample)sample);
     wlm_plan *plan;
@@ -87,8 +80,7 @@ static void each_call_has_its_own_seed(void **state) {
   }
 }
 
-static void seeds_with_argmax(void **state) {
-  (void)state;
+TEST(seeds_with_argmax) {
   wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
   wlm_plan *plan;
   float c[ROWS * N];
@@ -108,8 +100,7 @@ static void seeds_with_argmax(void **state) {
 }
 
 /* Without sampling a seed changes nothing. */
-static void seeds_without_sampling(void **state) {
-  (void)state;
+TEST(seeds_without_sampling) {
   const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
   const wlm_execute_args call = with_seed(1);
   wlm_plan *plan;
@@ -120,11 +111,4 @@ static void seeds_without_sampling(void **state) {
   wlm_plan_destroy(plan);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(each_call_has_its_own_seed),
-      cmocka_unit_test(seeds_with_argmax),
-      cmocka_unit_test(seeds_without_sampling),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,18 +1,15 @@
 /* Tuning, online tuning and training while allocation k fails, alone or with all behind it: the call succeeds or
  * returns WLM_ERR_OUT_OF_MEMORY, and data that it stored never prevents the same call or a product later. k = 1, 2, ...
  * up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "db/store.h"
 #include "support/command.h"
 #include "support/drawn.h"
 #include "support/failing_malloc.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 static drawn a;
@@ -88,13 +85,11 @@ static void suffer(int which, int64_t count) {
                 (long long)last, (long long)refused);
 }
 
-static void one_allocation_fails(void **state) {
-  (void)state;
+TEST(one_allocation_fails) {
   for (int i = 0; i < CALLS; i++) suffer(i, 1);
 }
 
-static void all_later_allocations_fail(void **state) {
-  (void)state;
+TEST(all_later_allocations_fail) {
   for (int i = 0; i < CALLS; i++) suffer(i, INT64_MAX);
 }
 
@@ -123,9 +118,9 @@ static int end(void **state) {
   return folder_end(state);
 }
 
+GROUP(begin, end)
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_allocation_fails),
-                                     cmocka_unit_test(all_later_allocations_fail)};
   failing_malloc_open();
-  return cmocka_run_group_tests(tests, begin, end);
+  return test_run();
 }

@@ -2,15 +2,9 @@
  * those of csr/stats; and in each grade a tuned matrix is recognised by its fingerprint. Decisions go by cells, and a
  * refresh forgets them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "core/problem/cell.h"
 #include "core/synth/input.h"
@@ -20,6 +14,7 @@
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "support/stats.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 #define TUNED "synth:rows=300,d=6,cv=1"
@@ -61,8 +56,7 @@ static wlm_matrix *matrix_of(wlm_context *context, const wlm_csr *csr, wlm_stats
 
 /* ---- grades of stats ------------------------------------------------------------------------------------ */
 
-static void estimated_stats_read_nothing(void **state) {
-  (void)state;
+TEST(estimated_stats_read_nothing) {
   const size_t size = 1 << 20;
   void *forbidden = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   wlm_csr csr = WLM_CSR_INIT;
@@ -85,8 +79,7 @@ static void estimated_stats_read_nothing(void **state) {
   munmap(forbidden, size);
 }
 
-static void measured_stats_are_those_of_csr(void **state) {
-  (void)state;
+TEST(measured_stats_are_those_of_csr) {
   wlm_stats expected = test_stats_of(&b.csr);
   const wlm_csr csr = csr_of(&b.csr);
   wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_MEASURED, NULL);
@@ -96,8 +89,7 @@ static void measured_stats_are_those_of_csr(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void given_stats_are_checked(void **state) {
-  (void)state;
+TEST(given_stats_are_checked) {
   const wlm_csr csr = csr_of(&b.csr);
   const wlm_stats sound = test_stats_of(&b.csr);
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
@@ -209,8 +201,7 @@ static void expect_step(wlm_context *context, const wlm_csr *csr, wlm_stats_grad
 static const char *const slowest_by_rule[] = {"host_row/rows=16,tile=16", "host_row/rows=128,tile=16"};
 
 /* Tunes with the tuner in one context; the next context recognises the matrix. */
-static void tuned_matrices_are_recognised(void **state) {
-  (void)state;
+TEST(tuned_matrices_are_recognised) {
   const wlm_csr csr = csr_of(&b.csr);
   wlm_stats none = test_stats_of(&b.csr);
   wlm_context *context = open_again();
@@ -229,8 +220,7 @@ static void tuned_matrices_are_recognised(void **state) {
 }
 
 /* A matrix of the tuned one's size is not mistaken for it, in any grade. */
-static void equal_sizes_do_not_match(void **state) {
-  (void)state;
+TEST(equal_sizes_do_not_match) {
   wlm_csr csr = csr_of(&b.csr);
   const wlm_stats stats = test_stats_of(&b.csr);
   int32_t colind[8192];
@@ -246,8 +236,7 @@ static void equal_sizes_do_not_match(void **state) {
 }
 
 /* A stored case with the fingerprint 0, 0 matches no matrix, not even stats without a fingerprint. */
-static void no_fingerprint_is_no_match(void **state) {
-  (void)state;
+TEST(no_fingerprint_is_no_match) {
   const wlm_csr csr = csr_of(&b.csr);
   wlm_stats stats = test_stats_of(&b.csr);
   wlm_context *context;
@@ -274,8 +263,7 @@ static void variant_of(wlm_context *context, const wlmi_csr_host *host, char var
 
 /* Matrices of one cell, with tuned ones on both sides of it: the decision for one must not depend on which
  * came first. */
-static void the_order_of_matrices_does_not_matter(void **state) {
-  (void)state;
+TEST(the_order_of_matrices_does_not_matter) {
   static const char *const inputs[] = {"uniform:rows=255,d=8", "uniform:rows=257,d=8"};
   char variants[2][2][WLM_VARIANT_NAME];
   wlm_stats small, large;
@@ -301,8 +289,7 @@ static void the_order_of_matrices_does_not_matter(void **state) {
 }
 
 /* After a refresh the decision is made again. */
-static void a_refresh_clears_decisions(void **state) {
-  (void)state;
+TEST(a_refresh_clears_decisions) {
   const wlm_stats stats = test_stats_of(&b.csr);
   char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
   variant_of(b.context, &b.csr, before);
@@ -317,8 +304,7 @@ static void a_refresh_clears_decisions(void **state) {
 }
 
 /* With two tuned kernels, wlm_spmm compiles the faster one only if the loaded one takes over 1.1 times as long. */
-static void one_call_prefers_a_loaded_kernel(void **state) {
-  (void)state;
+TEST(one_call_prefers_a_loaded_kernel) {
   static float dense[2][400 * N];
   const wlm_stats stats = test_stats_of(&b.csr);
   const wlm_csr csr = csr_of(&b.csr);
@@ -349,8 +335,7 @@ static void one_call_prefers_a_loaded_kernel(void **state) {
   }
 }
 
-static void a_pin_is_seen_after_a_refresh(void **state) {
-  (void)state;
+TEST(a_pin_is_seen_after_a_refresh) {
   const wlm_stats stats = test_stats_of(&b.csr);
   wlmi_device_record device;
   wlmi_text device_class = {0};
@@ -375,19 +360,4 @@ static void a_pin_is_seen_after_a_refresh(void **state) {
   assert_string_equal(after, pinned);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-  const struct CMUnitTest tests[] = {
-      TEST(estimated_stats_read_nothing),
-      TEST(measured_stats_are_those_of_csr),
-      TEST(given_stats_are_checked),
-      TEST(tuned_matrices_are_recognised),
-      TEST(equal_sizes_do_not_match),
-      TEST(no_fingerprint_is_no_match),
-      TEST(the_order_of_matrices_does_not_matter),
-      TEST(a_refresh_clears_decisions),
-      TEST(one_call_prefers_a_loaded_kernel),
-      TEST(a_pin_is_seen_after_a_refresh),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(begin, end)

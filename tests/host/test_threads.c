@@ -2,8 +2,6 @@
 #include <dirent.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <omp.h>
 
 #include "runtime/host/threads.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/child.h"
-#include "support/require.h"
+#include "support/test.h"
 
 enum { MOST_ROWS = 4000, DEGREE = 8, N = 32 };
 
@@ -85,8 +81,7 @@ static int threads_of_this_process(void) {
 
 /* Runs in a process that has not used OpenMP yet: OpenMP creates its threads at the first parallel region and keeps
  * them. */
-static void small_products_run_alone(void **state) {
-  (void)state;
+TEST(small_products_run_alone) {
   product small, large;
   omp_set_num_threads(3);
   const int before = threads_of_this_process();
@@ -105,8 +100,7 @@ static int threads_of(int64_t rows) {
 }
 
 /* OpenMP's number or 1, never one between or above: a team of another size makes libgomp create and end threads. */
-static void crowding_raises_the_work_to_share(void **state) {
-  (void)state;
+TEST(crowding_raises_the_work_to_share) {
   const struct {
     int64_t rows;
     int calm, crowded;
@@ -130,8 +124,7 @@ static int compute_in_child(product *p, const float *expected, size_t size) {
   return memcmp(p->c, expected, size) ? 3 : 0;
 }
 
-static void a_forked_child_computes(void **state) {
-  (void)state;
+TEST(a_forked_child_computes) {
   product p;
   int how;
   omp_set_num_threads(3);
@@ -208,20 +201,15 @@ static void run_limited(void) {
   if (child < 0 || waitpid(child, &limited, 0) != child) limited = -1;
 }
 
-static void a_limit_on_threads_makes_products_slower_only(void **state) {
-  (void)state;
+TEST(a_limit_on_threads_makes_products_slower_only) {
   assert_true(limited >= 0 && WIFEXITED(limited));
   if (WEXITSTATUS(limited) == 101) test_missing("limits", "limit on threads", "RLIMIT_NPROC does not hold here");
   assert_int_equal(WEXITSTATUS(limited), 100);
 }
 
+GROUP(bare_host_begin, bare_host_end)
+
 int main(void) {
   run_limited();
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_limit_on_threads_makes_products_slower_only),
-      cmocka_unit_test(small_products_run_alone), /* first, because it needs a process without OpenMP threads */
-      cmocka_unit_test(crowding_raises_the_work_to_share),
-      cmocka_unit_test(a_forked_child_computes),
-  };
-  return test_group(tests, bare_host_begin, bare_host_end);
+  return test_run();
 }

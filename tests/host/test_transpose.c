@@ -2,21 +2,17 @@
  * rows and columns empty, values that change in place; and the transpose of a transpose. */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "core/reference/reference.h"
 #include "runtime/context.h"
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 enum { N = 20 };
 
@@ -123,8 +119,7 @@ static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
   wlmi_free(scale);
 }
 
-static void every_shape_and_family(void **state) {
-  (void)state;
+TEST(every_shape_and_family) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=32"};
   for (int shape = 0; shape < test_shape_count(); shape++) {
     fixture f;
@@ -148,8 +143,7 @@ static void every_shape_and_family(void **state) {
 }
 
 /* Compares the pattern and the order with the slow transpose, and transposes back. */
-static void twice_gives_the_matrix(void **state) {
-  (void)state;
+TEST(twice_gives_the_matrix) {
   for (int shape = 0; shape < test_shape_count(); shape++) {
     fixture f;
     fixture_make(&f, shape);
@@ -183,8 +177,7 @@ static void twice_gives_the_matrix(void **state) {
   }
 }
 
-static void values_change_in_place(void **state) {
-  (void)state;
+TEST(values_change_in_place) {
   fixture f;
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
@@ -212,8 +205,7 @@ static void *plan_once(void *matrix) {
 }
 
 /* Many threads use one A^T. explain mentions it for the transposed plan only. */
-static void a_transpose_is_built_once(void **state) {
-  (void)state;
+TEST(a_transpose_is_built_once) {
   fixture f;
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
@@ -254,8 +246,7 @@ static void a_transpose_is_built_once(void **state) {
 }
 
 /* All non-zeros of A are in one row, so that rows of A^T are even. */
-static void a_choice_is_that_for_op_a(void **state) {
-  (void)state;
+TEST(a_choice_is_that_for_op_a) {
   int32_t rowptr[65] = {0}, colind[64];
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlm_csr csr = WLM_CSR_INIT;
@@ -274,8 +265,7 @@ static void a_choice_is_that_for_op_a(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-static void invalid_calls_are_refused(void **state) {
-  (void)state;
+TEST(invalid_calls_are_refused) {
   static const int32_t rowptr[] = {0, 1, 2}, outside[] = {0, 3};
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlm_csr csr = WLM_CSR_INIT;
@@ -294,11 +284,4 @@ static void invalid_calls_are_refused(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_shape_and_family),    cmocka_unit_test(twice_gives_the_matrix),
-      cmocka_unit_test(values_change_in_place),    cmocka_unit_test(a_transpose_is_built_once),
-      cmocka_unit_test(a_choice_is_that_for_op_a), cmocka_unit_test(invalid_calls_are_refused),
-  };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

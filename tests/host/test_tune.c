@@ -1,20 +1,18 @@
 /* The tuner on the host device: failed candidates are stored as such, and a stopped tuning keeps its measurements. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <errno.h>
 
 #include "core/base/memory.h"
 #include "db/store.h"
 #include "support/command.h"
 #include "support/host_bench.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/compile_ahead.h"
 #include "tuner/timing.h"
@@ -142,8 +140,7 @@ static void check_failure(const wlmi_measurement_record *record) {
   assert_int_equal(strlen(record->version), 32);
 }
 
-static void failures_are_recorded(void **state) {
-  (void)state;
+TEST(failures_are_recorded) {
   char templates[320];
   bench b;
   told t;
@@ -202,8 +199,7 @@ static void count_mismatches(const wlmi_measurement_record *record) {
 }
 
 /* No kernel wins before its whole result was compared; if none passes, the matrix stays untuned. */
-static void wrong_in_one_row(void **state) {
-  (void)state;
+TEST(wrong_in_one_row) {
   static const char wrong[] = "if (row == 1777) acc += 1000;";
   bench b;
   told t;
@@ -261,8 +257,7 @@ static void find_out(const wlmi_measurement_record *record) {
 }
 
 /* What one correct result in aligned memory does not show. */
-static void hidden_faults_are_found(void **state) {
-  (void)state;
+TEST(hidden_faults_are_found) {
   bench b;
   told t;
   wlm_plan *plan;
@@ -297,8 +292,7 @@ static void write_compiler(const char *path, const char *flag) {
   assert_int_equal(chmod(path, 0700), 0);
 }
 
-static void environment_failures_are_not_stored(void **state) {
-  (void)state;
+TEST(environment_failures_are_not_stored) {
   bench b;
   told t;
   wlm_plan *plan;
@@ -359,8 +353,7 @@ static void count_unfit(const wlmi_measurement_record *record) {
   spilling += record->failed && strstr(record->reason, "4096 bytes in memory") != NULL;
 }
 
-static void what_does_not_fit_is_not_timed(void **state) {
-  (void)state;
+TEST(what_does_not_fit_is_not_timed) {
   bench b;
   static told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -382,8 +375,7 @@ static void what_does_not_fit_is_not_timed(void **state) {
 
 /* ---- stopping ------------------------------------------------------------------------------------------ */
 
-static void cancelled_keeps_what_it_has(void **state) {
-  (void)state;
+TEST(cancelled_keeps_what_it_has) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -404,8 +396,7 @@ static void cancelled_keeps_what_it_has(void **state) {
 }
 
 /* A budget that is over at once still gives one measurement: a tuner that is called learns something. */
-static void budget(void **state) {
-  (void)state;
+TEST(budget) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -434,8 +425,7 @@ static void tune_anew(uint64_t seed, told *t) {
   bench_release(&b);
 }
 
-static void seed_orders(void **state) {
-  (void)state;
+TEST(seed_orders) {
   static told first, again, other;
   tune_anew(1, &first);
   tune_anew(1, &again);
@@ -446,8 +436,7 @@ static void seed_orders(void **state) {
 }
 
 /* The first is what would be chosen anyway: the rule's where nothing is known, what won before where it was tuned. */
-static void the_present_choice_is_measured_first(void **state) {
-  (void)state;
+TEST(the_present_choice_is_measured_first) {
   bench b;
   static told t;
   char rule[WLM_VARIANT_NAME], tuned[WLM_VARIANT_NAME];
@@ -475,8 +464,7 @@ static int precise_seen;
 static void count_precise(const wlmi_measurement_record *record) { precise_seen += record->samples >= 3; }
 
 /* What was measured stays measured: a run that was cut off is gone on with, and one that was not has nothing to do. */
-static void only_what_is_missing(void **state) {
-  (void)state;
+TEST(only_what_is_missing) {
   bench b;
   static told first, rest, nothing;
   wlmi_device_ops calm;
@@ -516,8 +504,7 @@ static void keep_warning(void *user, wlm_log_level level, const char *message) {
 }
 
 /* Finalists whose samples disagree are measured again, but not for ever. */
-static void noise_is_measured_again(void **state) {
-  (void)state;
+TEST(noise_is_measured_again) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -544,8 +531,7 @@ static void noise_is_measured_again(void **state) {
 
 /* Each tuning measures one candidate. The third is a finalist in a busy moment, and in all later tunings too slow to be
  * one again; it is measured once more, and then the others have their turn. */
-static void short_budgets_end_after_a_busy_moment(void **state) {
-  (void)state;
+TEST(short_budgets_end_after_a_busy_moment) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -571,8 +557,7 @@ static void short_budgets_end_after_a_busy_moment(void **state) {
 
 /* A family that is new, or one whose files changed: its candidate is measured, and the finals are played with those
  * that are known. */
-static void a_new_family_is_measured_alone(void **state) {
-  (void)state;
+TEST(a_new_family_is_measured_alone) {
   bench b;
   static told t;
   char templates[320];
@@ -615,8 +600,7 @@ static void a_new_family_is_measured_alone(void **state) {
 /* ---- compiling while others are measured --------------------------------------------------------------- */
 
 /* Jobs are waited for one by one, as they are needed; an early end leaves the others undone, and says so. */
-static void compiled_meanwhile(void **state) {
-  (void)state;
+TEST(compiled_meanwhile) {
   enum { JOBS = 40, WAITED = 6 };
   bench b;
   wlmi_spec spec;
@@ -649,8 +633,7 @@ static void compiled_meanwhile(void **state) {
 
 /* ---- problems --------------------------------------------------------------------------------------------- */
 
-static void every_kind_of_problem(void **state) {
-  (void)state;
+TEST(every_kind_of_problem) {
   static const struct {
     wlm_message message;
     wlm_reduce reduce;
@@ -694,8 +677,7 @@ static void every_kind_of_problem(void **state) {
   bench_release(&b);
 }
 
-static void nothing_to_compute(void **state) {
-  (void)state;
+TEST(nothing_to_compute) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=10,d=2", 0);
@@ -705,8 +687,7 @@ static void nothing_to_compute(void **state) {
   bench_release(&b);
 }
 
-static void invalid_options_are_refused(void **state) {
-  (void)state;
+TEST(invalid_options_are_refused) {
   bench b;
   told t;
   bench_make(&b, NULL, "uniform:rows=10,d=2", 4);
@@ -753,8 +734,7 @@ static void invalid_options_are_refused(void **state) {
 /* ---- the checked run -------------------------------------------------------------------------------------- */
 
 /* Of a matrix too large to compare whole, the rows that are compared include those that go wrong first. */
-static void large_matrices_are_sampled(void **state) {
-  (void)state;
+TEST(large_matrices_are_sampled) {
   bench b;
   wlmi_operands operands;
   wlmi_verifier *verifier;
@@ -782,26 +762,4 @@ static void large_matrices_are_sampled(void **state) {
   bench_release(&b);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(failures_are_recorded),
-      cmocka_unit_test(wrong_in_one_row),
-      cmocka_unit_test(hidden_faults_are_found),
-      cmocka_unit_test(environment_failures_are_not_stored),
-      cmocka_unit_test(what_does_not_fit_is_not_timed),
-      cmocka_unit_test(cancelled_keeps_what_it_has),
-      cmocka_unit_test(budget),
-      cmocka_unit_test(seed_orders),
-      cmocka_unit_test(the_present_choice_is_measured_first),
-      cmocka_unit_test(only_what_is_missing),
-      cmocka_unit_test(noise_is_measured_again),
-      cmocka_unit_test(short_budgets_end_after_a_busy_moment),
-      cmocka_unit_test(compiled_meanwhile),
-      cmocka_unit_test(a_new_family_is_measured_alone),
-      cmocka_unit_test(every_kind_of_problem),
-      cmocka_unit_test(nothing_to_compute),
-      cmocka_unit_test(invalid_options_are_refused),
-      cmocka_unit_test(large_matrices_are_sampled),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

@@ -1,18 +1,15 @@
 /* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "db/store.h"
 #include "runtime/forecast.h"
 #include "support/command.h"
 #include "support/host_bench.h"
+#include "support/test.h"
 #include "tuner/tuner.h"
 #include "warploom/warploom_tune.h"
 
@@ -92,8 +89,7 @@ static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
   return summary;
 }
 
-static void the_expected_time_follows_the_model(void **state) {
-  (void)state;
+TEST(the_expected_time_follows_the_model) {
   wlmi_context_forecast o;
   assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
   assert_true(isinf(o.of.distance));
@@ -121,8 +117,7 @@ static void the_expected_time_follows_the_model(void **state) {
 
 /* With little time the tuner leaves out the half that the model expects to be slow; with enough time it measures
  * them as well. */
-static void slow_candidates_come_last(void **state) {
-  (void)state;
+TEST(slow_candidates_come_last) {
   told t;
   wlmi_tuner *tuner;
   assert_status(WLM_OK, wlmi_tuner_create(b.context, 0, &tuner));
@@ -156,10 +151,4 @@ static int end(void **state) {
   return folder_end(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_expected_time_follows_the_model),
-      cmocka_unit_test(slow_candidates_come_last),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,17 +1,14 @@
 /* Tunings on one device take turns. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/path.h"
 #include "support/command.h"
 #include "support/host_bench.h"
+#include "support/test.h"
 #include "tuner/turn.h"
 #include "warploom/warploom_tune.h"
 
@@ -31,8 +28,7 @@ static void keep_notice(void *user, wlm_log_level level, const char *message) {
   snprintf(notice, sizeof notice, "%s", message);
 }
 
-static void the_second_waits_for_the_first(void **state) {
-  (void)state;
+TEST(the_second_waits_for_the_first) {
   const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:01:00"};
   const wlmi_device_info other = {.kind = "cuda", .name = "a GPU", .bus = "0000:02:00"};
   wlmi_turn second, elsewhere;
@@ -58,8 +54,7 @@ static void the_second_waits_for_the_first(void **state) {
 }
 
 /* Without a folder for the lock file a tuning does not wait. */
-static void no_lock_folder(void **state) {
-  (void)state;
+TEST(no_lock_folder) {
   const wlmi_device_info one = {.kind = "host", .name = "a CPU"};
   wlmi_turn turns[2];
   setenv("XDG_CACHE_HOME", "/dev/null/no", 1);
@@ -88,8 +83,7 @@ static int plant_links(const char *target) {
 
 /* A link in the place of the lock file, which another user may have planted: the file that it names is neither made
  * nor locked. */
-static void a_planted_link_is_not_followed(void **state) {
-  (void)state;
+TEST(a_planted_link_is_not_followed) {
   const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:03:00"};
   test_folder where = folder;
   const char *target = folder_file(&where, "target");
@@ -117,8 +111,7 @@ static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_
   return 0;
 }
 
-static void a_tuning_holds_its_turn(void **state) {
-  (void)state;
+TEST(a_tuning_holds_its_turn) {
   bench b;
   wlmi_turn turn;
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
@@ -135,12 +128,4 @@ static void a_tuning_holds_its_turn(void **state) {
   bench_release(&b);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_second_waits_for_the_first),
-      cmocka_unit_test(no_lock_folder),
-      cmocka_unit_test(a_planted_link_is_not_followed),
-      cmocka_unit_test(a_tuning_holds_its_turn),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
-}
+GROUP(home_begin, folder_end)

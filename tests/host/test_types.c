@@ -1,14 +1,9 @@
 /* The types of B, C and the values through the public API and the command on the host device: sums of 16-bit types are
  * accumulated in f32, a checked run uses each type's own precision, and values are passed in the requested type. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/problem/element.h"
@@ -16,6 +11,7 @@
 #include "core/synth/input.h"
 #include "support/calls.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/tolerance.h"
 #include "tuner/upload.h"
@@ -36,8 +32,7 @@ static int end(void **state) {
 }
 
 /* 4,096 ones in a row: a sum in f16 would stop at 2048, one in bf16 at 256. */
-static void sums_are_accumulated_in_f32(void **state) {
-  (void)state;
+TEST(sums_are_accumulated_in_f32) {
   enum { ONES = 4096, N = 3 };
   static const char *const variants[] = {"host_row/rows=16,tile=16", "host_nnz/nonzeros=1024,tile=16"};
   static int64_t colind[ONES];
@@ -105,8 +100,7 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   wlmi_upload_release(&upload);
 }
 
-static void checked_runs(void **state) {
-  (void)state;
+TEST(checked_runs) {
   wlmi_csr_host csr;
   assert_status(WLM_OK, wlmi_input_read("uniform:rows=300,d=9", &csr));
   wlmi_free(csr.values);
@@ -120,8 +114,7 @@ static void checked_runs(void **state) {
 }
 
 /* Tolerances follow the precision: one rounding for 16-bit types, and far less for f64 than for f32. */
-static void tolerances(void **state) {
-  (void)state;
+TEST(tolerances) {
   double of[WLM_F64 + 1];
   for (int type = WLM_F32; type <= WLM_F64; type++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
@@ -133,8 +126,7 @@ static void tolerances(void **state) {
   assert_true(of[WLM_BF16] > of[WLM_F16] && of[WLM_BF16] < 0x1.1p-8);
 }
 
-static void commands(void **state) {
-  (void)state;
+TEST(commands) {
   static const char *const types[] = {"f32", "f16", "bf16", "f64"};
   static const char input[] = "uniform:rows=400,d=7";
   for (int i = 0; i < 4; i++) {
@@ -154,12 +146,4 @@ static void commands(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sums_are_accumulated_in_f32),
-      cmocka_unit_test(checked_runs),
-      cmocka_unit_test(tolerances),
-      cmocka_unit_test(commands),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,14 +1,8 @@
 /* wlm_matrix_validate: the first row whose offsets or columns are wrong, also where nnz is far beyond the arrays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/test.h"
 
 enum { ROWS = 6, COLS = 5, NNZ = 12 };
 
@@ -45,8 +39,7 @@ static void expect(const arrays *a, int64_t nnz, wlm_status expected, int64_t ex
   }
 }
 
-static void names_the_first_wrong_row(void **state) {
-  (void)state;
+TEST(names_the_first_wrong_row) {
   static const struct {
     int is_column, at;
     int64_t value, nnz, row;
@@ -75,8 +68,7 @@ static void names_the_first_wrong_row(void **state) {
   expect(&both, NNZ, WLM_ERR_INVALID_ARGUMENT, 4, "falls from 9 to 8");
 }
 
-static void a_matrix_without_rows_is_valid(void **state) {
-  (void)state;
+TEST(a_matrix_without_rows_is_valid) {
   static const int32_t rowptr[] = {0};
   wlm_csr csr = WLM_CSR_INIT;
   wlm_matrix *matrix;
@@ -90,8 +82,7 @@ static void a_matrix_without_rows_is_valid(void **state) {
 }
 
 /* wlm_matrix_create also reads no colind before it has checked that rowptr ends at nnz. */
-static void a_short_rowptr_is_refused(void **state) {
-  (void)state;
+TEST(a_short_rowptr_is_refused) {
   static const int32_t rowptr[] = {0, 1}, colind[] = {0};
   wlm_csr csr = WLM_CSR_INIT;
   wlm_matrix *matrix;
@@ -103,11 +94,4 @@ static void a_short_rowptr_is_refused(void **state) {
   assert_contains(wlm_error_detail(), "must end at nnz = 2000000000");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names_the_first_wrong_row),
-      cmocka_unit_test(a_matrix_without_rows_is_valid),
-      cmocka_unit_test(a_short_rowptr_is_refused),
-  };
-  return cmocka_run_group_tests(tests, bare_host_begin, bare_host_end);
-}
+GROUP(bare_host_begin, bare_host_end)

@@ -1,17 +1,12 @@
 /* A checked run that does not compare every row with float64: a second reference leads to errors in the others. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
+#include "support/test.h"
 #include "support/verified.h"
 #include "tuner/upload.h"
 
@@ -90,8 +85,7 @@ static void assert_wrong(product *p, const char *what) {
   assert_contains(wlm_error_detail(), "c: row ");
 }
 
-static void errors_beyond_the_rows_that_are_compared(void **state) {
-  (void)state;
+TEST(errors_beyond_the_rows_that_are_compared) {
   enum { MOVED = 4 };
   const wlm_problem problem = WLM_PROBLEM_INIT;
   product p;
@@ -118,8 +112,7 @@ static void errors_beyond_the_rows_that_are_compared(void **state) {
 }
 
 /* The larger tolerance for other libraries: errors of a few tolerances pass, of many do not. */
-static void baselines_have_a_larger_tolerance(void **state) {
-  (void)state;
+TEST(baselines_have_a_larger_tolerance) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   product p;
   double error;
@@ -144,8 +137,7 @@ static void baselines_have_a_larger_tolerance(void **state) {
 
 /* Equal terms are rounded in one direction: 4096 times 0.1 b in f32 is off by far more than roundings that do not
  * conspire, and right all the same. Some edges that are missing from it are seen. */
-static void repeated_edges(void **state) {
-  (void)state;
+TEST(repeated_edges) {
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
   wlmi_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -179,8 +171,7 @@ static void repeated_edges(void **state) {
 }
 
 /* One element of 1.2 million is seen. */
-static void operators(void **state) {
-  (void)state;
+TEST(operators) {
   static const struct {
     wlm_message message;
     wlm_reduce reduce;
@@ -227,8 +218,7 @@ static void operators(void **state) {
 }
 
 /* A position has no tolerance. */
-static void positions_are_exact(void **state) {
-  (void)state;
+TEST(positions_are_exact) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = WLM_PROBLEM_INIT;
     wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -252,8 +242,7 @@ static void positions_are_exact(void **state) {
 }
 
 /* Of div a value of 0 has an infinite gradient, which is right; and what is wrong is an edge, not a row. */
-static void gradients_where_a_is_zero(void **state) {
-  (void)state;
+TEST(gradients_where_a_is_zero) {
   static const int64_t zeros[] = {0, 7, 100, 4000};
   float kept[4];
   for (int i = 0; i < 4; i++) kept[i] = csr.values[zeros[i]], csr.values[zeros[i]] = 0;
@@ -287,14 +276,4 @@ static void gradients_where_a_is_zero(void **state) {
   for (int i = 0; i < 4; i++) csr.values[zeros[i]] = kept[i];
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(errors_beyond_the_rows_that_are_compared),
-      cmocka_unit_test(operators),
-      cmocka_unit_test(baselines_have_a_larger_tolerance),
-      cmocka_unit_test(repeated_edges),
-      cmocka_unit_test(positions_are_exact),
-      cmocka_unit_test(gradients_where_a_is_zero),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,19 +1,13 @@
 /* Plans of a family that walks A itself for a product with A^T: neither a named nor a chosen variant builds A^T, and
  * the passes over C also run if A has no rows. The test's family is for the host, so no GPU is needed. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "runtime/dispatch/plan.h"
-#include "support/asserts.h"
 #include "support/calls.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
 
 enum { ROWS = 3, COLS = 4, NNZ = 6, N = 2 };
@@ -106,8 +100,7 @@ static void expect_product(const wlm_plan *plan, int64_t rows) {
   assert_memory_equal(c, expected, sizeof c);
 }
 
-static void a_named_variant(void **state) {
-  (void)state;
+TEST(a_named_variant) {
   for (int64_t rows = 0; rows <= ROWS; rows += ROWS) {
     const wlm_problem problem = transposed();
     wlm_matrix *matrix = matrix_of(rows);
@@ -128,8 +121,7 @@ static void a_named_variant(void **state) {
 
 /* For a matrix that is used once the rules choose the family that scatters; for one that is used often they do not, but
  * it is all that there is. A tuning of the matrix can choose it as well, and then the stats are those of op(A). */
-static void a_chosen_variant(void **state) {
-  (void)state;
+TEST(a_chosen_variant) {
   wlm_problem problem = transposed();
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlm_matrix *matrix = matrix_of(ROWS);
@@ -160,7 +152,4 @@ static void a_chosen_variant(void **state) {
   wlm_matrix_destroy(matrix);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_named_variant), cmocka_unit_test(a_chosen_variant)};
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

@@ -1,11 +1,5 @@
 /* What a kernel archive contains: with it and without a compiler, every width of every problem that it is for has a
  * kernel. The archive is built without compiling; the driver is a fake (tests/fake_cuda). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "core/base/memory.h"
@@ -17,7 +11,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/decide.h"
 #include "support/command.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "support/tsv.h"
 #include "tuner/archive_build.h"
 
@@ -265,23 +259,20 @@ static void needs_nvrtc(void) {
   if (how) test_missing("nvrtc", "NVRTC", "it cannot be loaded");
 }
 
-static void every_width_and_model_has_a_kernel(void **state) {
-  (void)state;
+TEST(every_width_and_model_has_a_kernel) {
   needs_nvrtc();
   in_a_process(build);
   in_a_process(check);
   in_a_process(check_models);
 }
 
-static void ptx_comes_with_machine_code(void **state) {
-  (void)state;
+TEST(ptx_comes_with_machine_code) {
   needs_nvrtc();
   in_a_process(build_means);
   in_a_process(check_means);
 }
 
-static void a_request_is_checked(void **state) {
-  (void)state;
+TEST(a_request_is_checked) {
   needs_nvrtc();
   in_a_process(unknown_names_are_refused);
 }
@@ -293,9 +284,4 @@ static int begin(void **state) {
   return folder_begin(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(ptx_comes_with_machine_code),
-                                     cmocka_unit_test(every_width_and_model_has_a_kernel),
-                                     cmocka_unit_test(a_request_is_checked)};
-  return test_group(tests, begin, folder_end);
-}
+GROUP(begin, folder_end)

@@ -8,12 +8,6 @@
  * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
  * that one is compiled for. With the argument "families" the first entry of each family and operation is compiled for
  * one architecture, in turns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +19,8 @@
 #include "support/emit_fixture.h"
 #include "support/golden.h"
 #include "support/parallel.h"
-#include "support/require.h"
 #include "support/seed.h"
+#include "support/test.h"
 
 enum { MOST_COMPILES = 600, MOST_COMPILES_FULL = 12000 };
 static const int architectures[] = {80, 86, 89, 90, 100, 120};
@@ -161,8 +155,7 @@ static int end(void **state) {
   return 0;
 }
 
-static void emitted_kernels_compile(void **state) {
-  (void)state;
+TEST(emitted_kernels_compile) {
   test_needs_nvrtc();
   covering_get(s.generator, &emit_smallest, covering_full(), &s.set);
   plan_compiles();
@@ -187,7 +180,7 @@ static void nvrtc_build(char *build, size_t size) {
   wlmi_free(ptx);
 }
 
-static void registers_are_those_of_the_table(void **state) {
+TEST(registers_are_those_of_the_table) {
   char build[64], header[128], of_table[128];
   wlmi_text rows = {0};
   (void)state;
@@ -214,12 +207,10 @@ static void registers_are_those_of_the_table(void **state) {
   if (!same) fail_msg("registers differ from those in %s; " GOLDEN_UPDATE, table);
 }
 
+GROUP(begin, end)
+
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(emitted_kernels_compile),
-      cmocka_unit_test(registers_are_those_of_the_table),
-  };
   only_families = argc > 1 && !strcmp(argv[1], "families");
   only_arch = argc > 1 ? atoi(argv[1]) : 0;
-  return test_group(tests, begin, end);
+  return test_run();
 }

@@ -1,24 +1,17 @@
 /* User-defined expressions with NVRTC: every function that the parser accepts exists for every architecture, and
  * compile errors are reported at their position in the user's text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "support/emit_fixture.h"
 #include "support/expressions.h"
-#include "support/require.h"
+#include "support/test.h"
 
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
 
-static void every_function(void **state) {
-  (void)state;
+TEST(every_function) {
   static const int architectures[] = {80, 90, 100};
   const wlmi_spec spec = expressions_all_functions(32);
   wlmi_program program;
@@ -36,8 +29,7 @@ static void every_function(void **state) {
   wlmi_program_release(&program);
 }
 
-static void errors_have_their_position(void **state) {
-  (void)state;
+TEST(errors_have_their_position) {
   void *cubin;
   size_t size;
   test_needs_nvrtc();
@@ -47,10 +39,4 @@ static void errors_have_their_position(void **state) {
   free(broken);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_function),
-      cmocka_unit_test(errors_have_their_position),
-  };
-  return test_group(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

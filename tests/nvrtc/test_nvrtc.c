@@ -1,16 +1,10 @@
 /* Finding NVRTC at run time, and handling its results. Needs no GPU. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/emit_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
@@ -39,8 +33,7 @@ static void emit(int arch, wlmi_program *program) {
   wlmi_generator_destroy(generator);
 }
 
-static void the_version_is_supported(void **state) {
-  (void)state;
+TEST(the_version_is_supported) {
   int major = 0, minor = -1;
   test_needs_nvrtc();
   assert_int_equal(wlmi_nvrtc_version(&major, &minor), WLM_OK);
@@ -48,8 +41,7 @@ static void the_version_is_supported(void **state) {
   assert_in_range(minor, 0, 99);
 }
 
-static void compiles_for_each_architecture(void **state) {
-  (void)state;
+TEST(compiles_for_each_architecture) {
   static const int architectures[] = {80, 90, 100};
   test_needs_nvrtc();
   for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
@@ -73,8 +65,7 @@ static void compiles_for_each_architecture(void **state) {
   }
 }
 
-static void an_unknown_architecture_is_an_error(void **state) {
-  (void)state;
+TEST(an_unknown_architecture_is_an_error) {
   void *cubin = &cubin;
   size_t size;
   test_needs_nvrtc();
@@ -84,8 +75,7 @@ static void an_unknown_architecture_is_an_error(void **state) {
 }
 
 /* NVRTC compiles PTX for the newest architecture that it lists and the GPU can run. */
-static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
-  (void)state;
+TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   wlmi_program program;
   char *ptx, target[32];
   size_t size;
@@ -105,8 +95,7 @@ static void newer_gpu_gets_ptx_of_the_newest_architecture(void **state) {
 }
 
 /* Machine code and PTX of one compilation are those of two. */
-static void machine_code_and_its_ptx(void **state) {
-  (void)state;
+TEST(machine_code_and_its_ptx) {
   wlmi_nvrtc_code both[2], alone;
   wlmi_program program;
   char *ptx;
@@ -128,8 +117,7 @@ static void machine_code_and_its_ptx(void **state) {
 }
 
 /* An error in the template that only the compiler notices is reported with the template's line. */
-static void error_names_the_templates_line(void **state) {
-  (void)state;
+TEST(error_names_the_templates_line) {
   static const char place[] = "wlm_begin(args, row)";
   wlmi_program program;
   void *cubin;
@@ -196,8 +184,7 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
 }
 
 /* The kernel before may still write the pattern, so the first pass must wait before its first load. */
-static void kernels_wait_for_fresh_patterns(void **state) {
-  (void)state;
+TEST(kernels_wait_for_fresh_patterns) {
   wlmi_generator *generator;
   wlm_problem problems[6];
   static const int least[] = {3, 4, 1, 4, 2, 1};
@@ -231,8 +218,7 @@ static void *compile_again(void *user) {
   return user;
 }
 
-static void several_threads_compile_at_once(void **state) {
-  (void)state;
+TEST(several_threads_compile_at_once) {
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
   wlmi_program program;
@@ -248,8 +234,7 @@ static void several_threads_compile_at_once(void **state) {
 }
 
 /* The library contains the built-in kernels that a machine without NVRTC needs. */
-static void built_in_kernels_exist(void **state) {
-  (void)state;
+TEST(built_in_kernels_exist) {
   if (!wlmi_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     wlmi_spec spec;
@@ -269,19 +254,4 @@ static void built_in_kernels_exist(void **state) {
     assert_non_null(strstr(found->ptx, entry));
     assert_non_null(strstr(found->ptx, "\n.version 8.0\n"));
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_version_is_supported),
-      cmocka_unit_test(compiles_for_each_architecture),
-      cmocka_unit_test(an_unknown_architecture_is_an_error),
-      cmocka_unit_test(newer_gpu_gets_ptx_of_the_newest_architecture),
-      cmocka_unit_test(machine_code_and_its_ptx),
-      cmocka_unit_test(error_names_the_templates_line),
-      cmocka_unit_test(kernels_wait_for_fresh_patterns),
-      cmocka_unit_test(several_threads_compile_at_once),
-      cmocka_unit_test(built_in_kernels_exist),
-  };
-  return test_group(tests, NULL, NULL);
 }

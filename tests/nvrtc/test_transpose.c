@@ -1,20 +1,13 @@
 /* The kernels that belong to no family compile with NVRTC and do not spill: building A^T and CSR from coordinates, for
  * every type of index, measuring stats, and gradients by argmax. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/cuda/nvrtc.h"
-#include "support/asserts.h"
 #include "support/backward_check.h"
 #include "support/emit_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static int count_of(const char *text, const char *what) {
   int count = 0;
@@ -34,8 +27,7 @@ static void compile(const wlmi_program *program, int arch) {
   wlmi_text_release(&log);
 }
 
-static void gradients_compile(void **state) {
-  (void)state;
+TEST(gradients_compile) {
   wlmi_generator *generator;
   test_needs_nvrtc();
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -50,8 +42,7 @@ static void gradients_compile(void **state) {
   wlmi_generator_destroy(generator);
 }
 
-static void compiles_for_all(void **state) {
-  (void)state;
+TEST(compiles_for_all) {
   wlmi_generator *generator;
   test_needs_nvrtc();
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -74,8 +65,7 @@ static void compiles_for_all(void **state) {
   wlmi_generator_destroy(generator);
 }
 
-static void stats_compile(void **state) {
-  (void)state;
+TEST(stats_compile) {
   wlmi_generator *generator;
   test_needs_nvrtc();
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -90,10 +80,4 @@ static void stats_compile(void **state) {
     wlmi_program_release(&program);
   }
   wlmi_generator_destroy(generator);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(compiles_for_all), cmocka_unit_test(stats_compile),
-                                     cmocka_unit_test(gradients_compile)};
-  return test_group(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The example of docs/adding-a-family.md works: the test extracts its two files to a folder, emits every variant,
  * compiles it with NVRTC if there is one, and runs it as fibers against float64. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 #include "support/covering.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 
 /* The first fenced block of this language behind `heading`; free(). */
 static char *block_of(const char *page, const char *heading, const char *fence) {
@@ -44,8 +39,7 @@ static void check_compiles(const wlmi_program *program) {
   wlmi_free(cubin);
 }
 
-static void test_the_example_works(void **state) {
-  (void)state;
+TEST(test_the_example_works) {
   test_folder folder;
   wlmi_generator *generator;
   wlmi_device *device;
@@ -84,6 +78,5 @@ static void test_the_example_works(void **state) {
 
 int main(void) {
   omp_set_num_threads(1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_example_works)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_run();
 }

@@ -1,12 +1,6 @@
 /* The example of docs/adding-an-operation.md works: its program, which tests/CMakeLists.txt takes from the page, gets a
  * gradient that agrees with its difference quotient, and its text and gradients agree with float64 in every family. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "simt/shim/simt_device.h"
 #include "support/command.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 #include "warploom/warploom_message.h"
 
 /* The text of the program's message; free(). */
@@ -34,8 +29,7 @@ static char *text_of_the_page(void) {
   return text;
 }
 
-static void the_program_runs(void **state) {
-  (void)state;
+TEST(the_program_runs) {
   command c;
   double derived, quotient;
   command_start(&c, &folder, (const char *const[]){WLM_EXAMPLE, NULL});
@@ -80,26 +74,23 @@ static void check_on(wlmi_device *device) {
   free(text);
 }
 
-static void every_family_of_cuda(void **state) {
+TEST(every_family_of_cuda) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, simt_device_open(&device));
   check_on(device);
 }
 
-static void every_family_of_the_host(void **state) {
+TEST(every_family_of_the_host) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
   check_on(device);
 }
 
+GROUP(home_begin, folder_end)
+
 int main(void) {
   omp_set_num_threads(1);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_program_runs),
-      cmocka_unit_test(every_family_of_the_host),
-      cmocka_unit_test(every_family_of_cuda),
-  };
-  return cmocka_run_group_tests(tests, home_begin, folder_end);
+  return test_run();
 }

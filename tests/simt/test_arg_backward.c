@@ -1,20 +1,12 @@
 /* Compares the CUDA kernels of the gradients by argmax, run as fibers under ASan and UBSan, with the float64 reference.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
-
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/backward_check.h"
+#include "support/test.h"
 
 static void before_run(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
 
-static void every_problem(void **state) {
-  (void)state;
+TEST(every_problem) {
   wlmi_device *device;
   wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&device));
@@ -27,9 +19,4 @@ static void every_problem(void **state) {
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_problem)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Cases that the covering set may miss: attention and its gradient with every family, and with heads that fit a group
  * of lanes, no vector, or no group. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +7,8 @@
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 
 static const struct point {
   int64_t n, heads;
@@ -62,7 +56,7 @@ static void check_points(wlmi_device *device, int families) {
   device->ops->close(device);
 }
 
-static void every_family_of_cuda(void **state) {
+TEST(every_family_of_cuda) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, simt_device_open(&device));
@@ -71,7 +65,7 @@ static void every_family_of_cuda(void **state) {
 }
 
 /* The forms that an archive has: the columns of a head are read at run time. */
-static void every_family_at_any_width(void **state) {
+TEST(every_family_at_any_width) {
   static const struct point gradients[] = {{.n = 7, .heads = 1}, {.n = 130, .heads = 1}, {.n = 72, .heads = 3}};
   wlmi_device *device;
   wlmi_generator *generator;
@@ -93,15 +87,9 @@ static void every_family_at_any_width(void **state) {
   check_points(device, 3);
 }
 
-static void every_family_of_the_host(void **state) {
+TEST(every_family_of_the_host) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
   check_points(device, 2);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host), cmocka_unit_test(every_family_of_cuda),
-                                     cmocka_unit_test(every_family_at_any_width)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

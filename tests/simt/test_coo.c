@@ -1,11 +1,5 @@
 /* The kernels that convert coordinates to CSR, as fibers under ASan and UBSan: every list of support/coo_check.h, in
  * memory of exactly the needed size, and lists for which `sorted` is set wrongly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +7,9 @@
 #include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/coo_check.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 enum { TYPES = 2 };
 
@@ -74,7 +68,7 @@ static void convert(void *user, const wlm_coo *coo) {
   free(scratch);
 }
 
-static void every_list(void **state) {
+TEST(every_list) {
   sorter *s = *state;
   for (int number = 0; number < coo_case_count(); number++) {
     const coo_case c = coo_case_of(number);
@@ -86,7 +80,7 @@ static void every_list(void **state) {
 static int by_value(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 
 /* With `sorted` set wrongly, or with edges out of range, rows and columns still stay within their bounds. */
-static void a_list_wrongly_marked_sorted(void **state) {
+TEST(a_list_wrongly_marked_sorted) {
   enum { ROWS = 20, COLS = 30, NNZ = 500 };
   int32_t row[NNZ], col[NNZ], rowptr[ROWS + 1], colind[NNZ];
   test_random random = {7};
@@ -112,8 +106,7 @@ static void a_list_wrongly_marked_sorted(void **state) {
   }
 }
 
-static void too_large(void **state) {
-  (void)state;
+TEST(too_large) {
   wlm_coo coo = WLM_COO_INIT;
   size_t size;
   coo.rowptr_type = coo.index_type = WLM_I64;
@@ -124,8 +117,4 @@ static void too_large(void **state) {
   assert_status(WLM_ERR_OVERFLOW, wlmi_coo_scratch_size(&coo, &size));
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_list), cmocka_unit_test(a_list_wrongly_marked_sorted),
-                                     cmocka_unit_test(too_large)};
-  return cmocka_run_group_tests(tests, sorter_make, sorter_release);
-}
+GROUP(sorter_make, sorter_release)

@@ -1,19 +1,13 @@
 /* Executes emitted CUDA kernels, a fiber a thread, under ASan and UBSan and compares with float64. Every program
  * runs twice, with different orders of lanes, warps and blocks: results must be right both times, and the same
  * where the family says that it is deterministic. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/covering.h"
 #include "support/covering_check.h"
 #include "support/emit_fixture.h"
+#include "support/test.h"
 
 /* Of the full set, entries marked `first` and every eighth of the others are compiled with all checks. */
 enum { MOST_KERNELS = 1000, MOST_KERNELS_FULL = 15200, UNHURRIED = 8 };
@@ -37,8 +31,7 @@ static void before_run(void *user, int run) {
 
 static covering_part part;
 
-static void test_emitted_kernels(void **state) {
-  (void)state;
+TEST(test_emitted_kernels) {
   orders o = {0};
   assert_status(WLM_OK, simt_device_open(&o.device));
   /* The table of docs/operators.md (tests/emit) is made from this set, so the architectures must be equal. */
@@ -52,6 +45,5 @@ static void test_emitted_kernels(void **state) {
 
 int main(int argc, char **argv) {
   part = covering_part_of(argc, argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_emitted_kernels)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_run();
 }

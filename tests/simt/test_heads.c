@@ -1,18 +1,12 @@
 /* Cases that the covering set may miss: every family with several values per edge, also transposed, and with numbers of
  * columns per head that no vector or the widest vector divides. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 
 static const struct point {
   wlm_operation operation;
@@ -24,8 +18,7 @@ static const struct point {
               {WLM_SPMM, 96, 3, WLM_F32, WLM_I32, 0, 5},   {WLM_SPMM, 30, 2, WLM_BF16, WLM_I32, 0, 5},
               {WLM_SDDMM, 128, 8, WLM_F32, WLM_I32, 0, 2}, {WLM_SDDMM, 66, 2, WLM_F64, WLM_I64, 0, 2}};
 
-static void every_family(void **state) {
-  (void)state;
+TEST(every_family) {
   wlmi_device *device;
   wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&device));
@@ -47,9 +40,4 @@ static void every_family(void **state) {
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

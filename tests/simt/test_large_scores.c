@@ -1,11 +1,5 @@
 /* Kernels of one operation make a score with the same bits, whatever variants the passes are: with scores of 1e8, each
  * other order of adding would give another weight. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -15,10 +9,10 @@
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 enum { ROWS = 40, COLS = 2 * ROWS, EDGES = 2 * ROWS, MOST = 128 };
 enum { FORWARD, GRADIENT, OF_ROWS, PASSES };
@@ -182,14 +176,14 @@ static void check_on(wlmi_device *device) {
   device->ops->close(device);
 }
 
-static void on_cuda(void **state) {
+TEST(on_cuda) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, simt_device_open(&device));
   check_on(device);
 }
 
-static void on_the_host(void **state) {
+TEST(on_the_host) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
@@ -198,6 +192,5 @@ static void on_the_host(void **state) {
 
 int main(void) {
   omp_set_num_threads(1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_cuda), cmocka_unit_test(on_the_host)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return test_run();
 }

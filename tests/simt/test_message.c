@@ -1,11 +1,5 @@
 /* Messages with every family: operands of each place and width, results of each kind, heads that fit a group of lanes,
  * no vector, or no group. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +7,8 @@
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 
 static const struct point {
   const char *text;
@@ -153,7 +147,7 @@ static void check_features(wlmi_device *device, int families) {
   wlmi_generator_destroy(generator);
 }
 
-static void every_family_of_cuda(void **state) {
+TEST(every_family_of_cuda) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, simt_device_open(&device));
@@ -163,17 +157,11 @@ static void every_family_of_cuda(void **state) {
   device->ops->close(device);
 }
 
-static void every_family_of_the_host(void **state) {
+TEST(every_family_of_the_host) {
   wlmi_device *device;
   (void)state;
   assert_status(WLM_OK, wlmi_host_device_open(&device));
   check_points(device, 2);
   check_features(device, 2);
   device->ops->close(device);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_family_of_the_host),
-                                     cmocka_unit_test(every_family_of_cuda)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

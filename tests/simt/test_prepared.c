@@ -1,12 +1,6 @@
 /* Families that exist prepared alone, as emulated CUDA: windows and row_sorted. The covering set has few problems with
  * the 16-bit values that windows serves, so here variants of every kind are checked with such values. For small
  * matrices the tiles and the order of rows that a plan must have are checked, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 #include <stdio.h>
 
@@ -16,6 +10,7 @@
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
+#include "support/test.h"
 
 typedef struct checked {
   const char *variant;
@@ -73,8 +68,7 @@ static void describe(void *user, int64_t i) {
   fprintf(stderr, "%s\n", all[i].variant);
 }
 
-static void results_agree_with_float64(void **state) {
-  (void)state;
+TEST(results_agree_with_float64) {
   omp_set_num_threads(1); /* the test uses all cores with processes */
   assert_int_equal(test_in_parallel(sizeof all / sizeof *all, one, describe, NULL), 0);
 }
@@ -123,22 +117,19 @@ static int64_t tiles_of(const char *variant, int descending) {
   return tiles;
 }
 
-static void common_columns_share_a_place(void **state) {
-  (void)state;
+TEST(common_columns_share_a_place) {
   /* Windows of consecutive rows have all 128 columns; those of equal rows have 16. */
   assert_int_equal(tiles_of("windows/grouped=0,chunk=0,share=1,vector=4", 0), 8 * 8);
   assert_int_equal(tiles_of("windows/grouped=1,chunk=0,share=1,vector=4", 0), 8);
 }
 
-static void edges_out_of_order_get_a_place_each(void **state) {
-  (void)state;
+TEST(edges_out_of_order_get_a_place_each) {
   assert_int_equal(tiles_of("windows/grouped=1,chunk=0,share=1,vector=4", 1), 64);
 }
 
 /* Row r has 5 r edges. After 1024 numbers, prepared memory has an entry for each group: 16 times the row and log2 of
  * the groups that share it, where the row begins and how many edges it has. */
-static void longer_rows_come_first_and_get_more_groups(void **state) {
-  (void)state;
+TEST(longer_rows_come_first_and_get_more_groups) {
   enum { ROWS = 40, NNZ = 5 * ROWS * (ROWS - 1) / 2, GROUPS = 128 / 4 };
   enum { ENTRIES = (ROWS + (NNZ + 7) / 8 + GROUPS - 1) / GROUPS * GROUPS };
   struct entry {
@@ -185,12 +176,4 @@ static int end(void **state) {
   return emit_end(state);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_agree_with_float64),
-      cmocka_unit_test(common_columns_share_a_place),
-      cmocka_unit_test(edges_out_of_order_get_a_place_each),
-      cmocka_unit_test(longer_rows_come_first_and_get_more_groups),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)

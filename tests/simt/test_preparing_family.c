@@ -1,11 +1,5 @@
 /* A family with a prepare pass as emitted CUDA: correct under ASan and against float64, with prepared memory of exactly
  * the stated size; and broken versions of it, whose errors the kernel check must find. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 
 #include "core/base/memory.h"
@@ -14,6 +8,7 @@
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
+#include "support/test.h"
 
 /* A family whose prepare pass has other blocks than its execute pass: one thread prepares one block of the latter.
  * The parameters break it: past writes one block too many, part one too few, values keeps a value of A. */
@@ -87,13 +82,9 @@ static wlm_status check(const char *variant, int runs) {
   return status;
 }
 
-static void preparing_again_gives_the_same_result(void **state) {
-  (void)state;
-  assert_status(WLM_OK, check("starts/prepares=right", 2));
-}
+TEST(preparing_again_gives_the_same_result) { assert_status(WLM_OK, check("starts/prepares=right", 2)); }
 
-static void nvrtc_compiles_it(void **state) {
-  (void)state;
+TEST(nvrtc_compiles_it) {
   int major, minor;
   wlmi_program program;
   void *cubin;
@@ -111,32 +102,20 @@ static int check_past(const void *user) {
   return check("starts/prepares=past", 1) != WLM_OK;
 }
 
-static void writes_past_prepared_memory_are_found(void **state) {
-  (void)state;
+TEST(writes_past_prepared_memory_are_found) {
   char *said;
   assert_int_not_equal(test_in_child(check_past, NULL, &said), 0);
   assert_contains(said, "heap-buffer-overflow");
   wlmi_free(said);
 }
 
-static void unprepared_blocks_are_found(void **state) {
-  (void)state;
-  assert_status(WLM_ERR_MISMATCH, check("starts/prepares=part", 1));
-}
+TEST(unprepared_blocks_are_found) { assert_status(WLM_ERR_MISMATCH, check("starts/prepares=part", 1)); }
 
-static void kept_values_are_found(void **state) {
-  (void)state;
-  assert_status(WLM_ERR_MISMATCH, check("starts/prepares=values", 1));
-}
+TEST(kept_values_are_found) { assert_status(WLM_ERR_MISMATCH, check("starts/prepares=values", 1)); }
+
+GROUP(begin, end)
 
 int main(void) {
   omp_set_num_threads(1);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(preparing_again_gives_the_same_result),
-      cmocka_unit_test(nvrtc_compiles_it),
-      cmocka_unit_test(writes_past_prepared_memory_are_found),
-      cmocka_unit_test(unprepared_blocks_are_found),
-      cmocka_unit_test(kept_values_are_found),
-  };
-  return cmocka_run_group_tests(tests, begin, end);
+  return test_run();
 }

@@ -1,14 +1,10 @@
 /* Algebraic properties of operators on emitted CUDA, as fibers under ASan and UBSan: several variants of every family,
  * with an N so small that all families serve it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
+#include <stdint.h>
 
 #include "simt/shim/simt_device.h"
+#include "support/asserts.h"
 #include "support/properties.h"
 
 int main(void) {

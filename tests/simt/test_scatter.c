@@ -1,19 +1,13 @@
 /* Cases that the covering set may miss: every variant of the families that walk A itself for a product with A^T, in
  * place and through the workspace, with and without a last pass, with heads and with vectors of every width. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
+#include "support/test.h"
 
 static const struct point {
   wlm_message message;
@@ -80,8 +74,7 @@ static wlmi_spec spec_of(const struct point *point) {
   return spec;
 }
 
-static void every_variant(void **state) {
-  (void)state;
+TEST(every_variant) {
   enum { POINTS = sizeof points / sizeof *points };
   static suite s;
   const wlmi_candidate_list *names[POINTS];
@@ -103,8 +96,7 @@ static void every_variant(void **state) {
 }
 
 /* The families that walk A serve only sums with A^T, and no deterministic problem. */
-static void other_problems_are_refused(void **state) {
-  (void)state;
+TEST(other_problems_are_refused) {
   wlmi_generator *generator;
   wlmi_device *device;
   const char *const variant = "scatter/lanes=16,vector=4,share=32";
@@ -124,9 +116,4 @@ static void other_problems_are_refused(void **state) {
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_variant), cmocka_unit_test(other_problems_are_refused)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

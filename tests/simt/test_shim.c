@@ -1,11 +1,5 @@
 /* Tests the shim: correct kernels compute what CUDA computes, and each kind of error that it detects ends the process
  * with a message that names it. Failing kernels run in a child process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "support/db_fixture.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
+#include "support/test.h"
 
 static wlmi_device *device;
 
@@ -68,8 +63,7 @@ done:
   return status;
 }
 
-static void test_threads_and_shuffles(void **state) {
-  (void)state;
+TEST(test_threads_and_shuffles) {
   enum { THREADS = 64 };
   int c[9 * THREADS];
   const small s = {
@@ -103,8 +97,7 @@ static void test_threads_and_shuffles(void **state) {
   }
 }
 
-static void test_blocks_and_atomics(void **state) {
-  (void)state;
+TEST(test_blocks_and_atomics) {
   int c[8] = {0, 1000, -1000, 7, 0, 0, 0, 0};
   const small s = {
       "atomicAdd(&c[0], i + (int)blockIdx.x);\n"
@@ -130,8 +123,7 @@ static void test_blocks_and_atomics(void **state) {
 }
 
 /* Parts of a warp may synchronise, in any nesting. */
-static void test_partial_masks(void **state) {
-  (void)state;
+TEST(test_partial_masks) {
   int c[32] = {0};
   const small s = {
       "__shared__ int cell[32];\n"
@@ -145,8 +137,7 @@ static void test_partial_masks(void **state) {
   for (int i = 0; i < 32; i++) assert_int_equal(c[i], 31 - i < 16 ? 131 - i : 31 - i);
 }
 
-static void test_order_follows_the_seed(void **state) {
-  (void)state;
+TEST(test_order_follows_the_seed) {
   enum { THREADS = 128, ALL = 1 + 3 * THREADS };
   int c[3][ALL];
   const small s = {"c[1 + blockIdx.x * 128 + i] = atomicAdd(&c[0], 1);\n", 3, THREADS, 0};
@@ -173,8 +164,7 @@ static int run_mistake(const void *user) {
   return 0; /* reached only if the error was not detected */
 }
 
-static void test_mistakes_are_caught(void **state) {
-  (void)state;
+TEST(test_mistakes_are_caught) {
   static const struct {
     small kernel;
     const char *message;
@@ -257,8 +247,7 @@ static int run_edit(const void *user) {
   return status == WLM_OK ? 77 : 1;
 }
 
-static void test_missing_barriers_are_caught(void **state) {
-  (void)state;
+TEST(test_missing_barriers_are_caught) {
   static const struct {
     edit edit;
     const char *message;
@@ -282,11 +271,4 @@ static void test_missing_barriers_are_caught(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_threads_and_shuffles), cmocka_unit_test(test_blocks_and_atomics),
-      cmocka_unit_test(test_partial_masks),        cmocka_unit_test(test_order_follows_the_seed),
-      cmocka_unit_test(test_mistakes_are_caught),  cmocka_unit_test(test_missing_barriers_are_caught),
-  };
-  return cmocka_run_group_tests(tests, open_device, close_device);
-}
+GROUP(open_device, close_device)

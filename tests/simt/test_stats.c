@@ -1,11 +1,5 @@
 /* Compares the kernel that measures row statistics, run as fibers under ASan and UBSan, with the host's computation. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +8,9 @@
 #include "generator/generator.h"
 #include "runtime/stats_device.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 typedef struct meter {
   wlmi_device *device;
@@ -193,8 +187,7 @@ static void wrong_rowptr(const meter *m) {
   }
 }
 
-static void wide_wrong_rowptr(void **state) {
-  (void)state;
+TEST(wide_wrong_rowptr) {
   meter m;
   meter_make(&m, WLM_I64);
   const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
@@ -251,21 +244,10 @@ static void fingerprints(const meter *m) {
   fingerprint(m, (5 << 20) + 3, WLM_I32); /* a longer rowptr than is copied as a whole */
 }
 
-#define TEST(name)                        \
-  static void test_##name(void **state) { \
-    (void)state;                          \
-    with_both_types(name);                \
-  }
-TEST(shapes)
-TEST(equal_lengths)
-TEST(uneven_lengths)
-TEST(wrong_rowptr)
-TEST(fingerprints)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),       cmocka_unit_test(test_equal_lengths), cmocka_unit_test(test_uneven_lengths),
-      cmocka_unit_test(test_wrong_rowptr), cmocka_unit_test(wide_wrong_rowptr),  cmocka_unit_test(test_fingerprints),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define WITH_BOTH_TYPES(name) \
+  TEST(test_##name) { with_both_types(name); }
+WITH_BOTH_TYPES(shapes)
+WITH_BOTH_TYPES(equal_lengths)
+WITH_BOTH_TYPES(uneven_lengths)
+WITH_BOTH_TYPES(wrong_rowptr)
+WITH_BOTH_TYPES(fingerprints)

@@ -2,20 +2,14 @@
  * matrix of the tests is that large, so the test makes tiles small by changing one number in the emitted text. On a
  * device with many multiprocessors a small matrix is divided among as many blocks, so merge_path's tiles have few
  * items. Where n fills a part of a block of row_crc, the block walks its rows several times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/kernel_check.h"
+#include "support/test.h"
 
 typedef struct tile_case {
   const char *variant;
@@ -55,8 +49,7 @@ static void check_cases(const tile_case *cases, size_t count, int processors, co
   wlmi_generator_destroy(generator);
 }
 
-static void test_several_tiles_a_block(void **state) {
-  (void)state;
+TEST(test_several_tiles_a_block) {
   static const tile_case cases[] = {
       {"row_block/threads=128,rows=4,lanes=4,vector=4,batch=8", 16, WLM_SUM},
       {"row_block/threads=128,rows=16,lanes=8,vector=4,batch=4", 32, WLM_MEAN},
@@ -66,8 +59,7 @@ static void test_several_tiles_a_block(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 0, "1048576", "     64");
 }
 
-static void test_few_items_a_tile(void **state) {
-  (void)state;
+TEST(test_few_items_a_tile) {
   static const tile_case cases[] = {
       {"merge_path/items=128,lanes=8,vector=4,batch=8,prepared=1", 32, WLM_SUM},
       {"merge_path/items=2048,lanes=4,vector=4,batch=4,prepared=0", 16, WLM_MEAN},
@@ -80,8 +72,7 @@ static void test_few_items_a_tile(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 132, NULL, NULL);
 }
 
-static void test_several_stages_a_block(void **state) {
-  (void)state;
+TEST(test_several_stages_a_block) {
   static const tile_case cases[] = {
       {"row_stage/threads=128,lanes=1,vector=1,batch=4", 1, WLM_SUM},
       {"row_stage/threads=128,lanes=16,vector=4,batch=4", 8, WLM_MAX},
@@ -95,18 +86,10 @@ static void test_several_stages_a_block(void **state) {
   check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
 }
 
-static void test_parts_of_a_block(void **state) {
-  (void)state;
+TEST(test_parts_of_a_block) {
   static const tile_case cases[] = {
       {"row_crc/cf=8,rows=4", 224, WLM_SUM},
       {"row_crc/cf=4,rows=8", 96, WLM_MAX},
   };
   check_cases(cases, sizeof cases / sizeof *cases, 0, NULL, NULL);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_several_tiles_a_block), cmocka_unit_test(test_few_items_a_tile),
-      cmocka_unit_test(test_several_stages_a_block), cmocka_unit_test(test_parts_of_a_block)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

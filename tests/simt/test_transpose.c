@@ -1,11 +1,5 @@
 /* Compares the kernels that build A^T, run as fibers under ASan and UBSan, with the host's counting sort: equal bits
  * for every order of blocks, warps and lanes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +8,8 @@
 #include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 typedef struct sorter {
   wlmi_device *device;
@@ -97,8 +91,7 @@ static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index typ
   return csr;
 }
 
-static void every_shape(void **state) {
-  (void)state;
+TEST(every_shape) {
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     sorter s;
     sorter_make(&s, (wlm_index)type);
@@ -118,8 +111,7 @@ static void every_shape(void **state) {
 }
 
 /* Column indices of one, two and three 8-bit digits, with many empty columns and many entries in one column. */
-static void wide_matrices(void **state) {
-  (void)state;
+TEST(wide_matrices) {
   static const int64_t widths[] = {1, 256, 257, 70000};
   enum { ROWS = 50, EACH = 60 };
   sorter s;
@@ -142,8 +134,7 @@ static void wide_matrices(void **state) {
 }
 
 /* Several tiles, the last one incomplete, and few of many columns used. */
-static void several_tiles(void **state) {
-  (void)state;
+TEST(several_tiles) {
   enum { ROWS = 70, EACH = 300, NNZ = ROWS * EACH };
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static const int64_t widths[] = {3, 300, 100000};
@@ -165,8 +156,7 @@ static void several_tiles(void **state) {
   sorter_release(&s);
 }
 
-static void too_large(void **state) {
-  (void)state;
+TEST(too_large) {
   wlmi_transpose_layout layout;
   wlm_csr csr = WLM_CSR_INIT;
   csr.rowptr_type = csr.colind_type = WLM_I64;
@@ -179,10 +169,4 @@ static void too_large(void **state) {
   csr.rows = (int64_t)1 << 40;
   csr.colind_type = WLM_I32;
   assert_status(WLM_ERR_OVERFLOW, wlmi_transpose_layout_of(&csr, &layout));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape), cmocka_unit_test(wide_matrices),
-                                     cmocka_unit_test(several_tiles), cmocka_unit_test(too_large)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

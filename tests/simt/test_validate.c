@@ -1,10 +1,4 @@
 /* Compares the kernel that validates a matrix, run as fibers under ASan and UBSan, with the host's validation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +6,9 @@
 #include "generator/generator.h"
 #include "runtime/validate.h"
 #include "simt/shim/simt_device.h"
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/shapes.h"
+#include "support/test.h"
 
 static wlmi_device *device;
 static wlm_index rowptr_type, colind_type;
@@ -87,8 +81,7 @@ static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
   free(colind);
 }
 
-static void finds_what_the_host_finds(void **state) {
-  (void)state;
+TEST(finds_what_the_host_finds) {
   for (int types = 0; types < 4; types++) {
     wlmi_generator *generator;
     wlmi_program program;
@@ -115,9 +108,4 @@ static void finds_what_the_host_finds(void **state) {
     wlmi_program_release(&program);
     wlmi_generator_destroy(generator);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(finds_what_the_host_finds)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,13 @@
-/* Assertions that cmocka lacks. Include after cmocka. */
+/* cmocka with the headers that it needs before it, and assertions that it lacks. */
 #pragma once
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+/**/
+#include <cmocka.h>
 
 #include "warploom/warploom.h"
 

@@ -2,17 +2,15 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
 #include <spawn.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/asserts.h"
 
 extern char **environ;
 

@@ -1,14 +1,10 @@
 #include "support/coo_check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/problem/spec.h"
+#include "support/asserts.h"
 #include "support/shapes.h"
 
 /* Indices of one, two and three 8-bit digits; one tile, and several with an incomplete last one; more rows than

@@ -5,17 +5,13 @@
  *
  * A group is a family; for the full set every variant is then a group as well. */
 #include "support/covering.h"
+#include "support/asserts.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/hash.h"
 #include "core/base/memory.h"

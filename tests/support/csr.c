@@ -1,13 +1,10 @@
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/csr.h"
+
+#include "support/asserts.h"
 
 void assert_csr(const wlmi_csr_host *csr) {
   assert_true(csr->rows >= 0 && csr->cols >= 0 && csr->nnz >= 0);

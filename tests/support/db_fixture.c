@@ -1,14 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/records/lines.h"
 #include "db/interchange.h"
+#include "support/asserts.h"
 #include "support/db_fixture.h"
 
 enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };

@@ -1,11 +1,6 @@
 #include "support/exact_matrix.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,6 @@
 #include "support/gpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "runtime/devices.h"
 #include "support/asserts.h"

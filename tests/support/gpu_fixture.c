@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "core/synth/twin.h"
+#include "support/asserts.h"
 #include "support/gpu_fixture.h"
 #include "support/verified.h"
 

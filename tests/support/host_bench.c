@@ -1,12 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "core/synth/input.h"
+#include "support/asserts.h"
 #include "support/host_bench.h"
 
 void bench_make(bench *b, const char *templates, const char *input, int64_t n) {

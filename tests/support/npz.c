@@ -1,15 +1,13 @@
 #include "support/npz.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include <minizip/zip.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
-#include <minizip/zip.h>
 #include <zlib.h>
+
+#include "support/asserts.h"
 
 void npz_begin(npz_writer *writer, const char *path, int level) {
   *writer = (npz_writer){.zip = zipOpen64(path, APPEND_STATUS_CREATE), .level = level};

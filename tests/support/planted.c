@@ -1,16 +1,13 @@
 #include "support/planted.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/random.h"
 #include "core/problem/spec_key.h"
 #include "select/features.h"
+#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "tuner/train.h"
 

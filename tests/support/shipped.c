@@ -1,15 +1,11 @@
 #include "support/shipped.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/problem/spec_key.h"
 #include "select/forecast.h"
+#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 

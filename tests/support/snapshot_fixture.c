@@ -1,14 +1,10 @@
 #include "support/snapshot_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/memory.h"
+#include "support/asserts.h"
 
 static wlmi_families known;
 

@@ -1,12 +1,6 @@
 /* Kernels of an archive on the cuda device, with a fake driver (tests/fake_cuda): when they are used, what is chosen
  * where there is no compiler, and which archive is opened. Each test is a separate process, because the driver is
  * opened once. The archives hold what the fake driver loads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "core/base/memory.h"
@@ -18,6 +12,7 @@
 #include "runtime/devices.h"
 #include "runtime/purpose.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static const char key_of_sums[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
 static test_folder place;
@@ -454,43 +449,22 @@ static void body(void) {
   folder_remove(&place);
 }
 
-#define TEST(name)                    \
-  static void name##_(void **state) { \
-    (void)state;                      \
-    body_of_process = name;           \
-    in_a_process(body);               \
+#define IN_A_PROCESS(name)  \
+  TEST(test_##name) {       \
+    body_of_process = name; \
+    in_a_process(body);     \
   }
-TEST(only_used_kernels_are_emitted)
-TEST(kernels_are_found_for_their_columns)
-TEST(an_archive_of_another_version)
-TEST(an_archived_kernel_is_not_compiled)
-TEST(code_of_older_architectures)
-TEST(the_nearest_code_is_taken)
-TEST(a_kernel_that_does_not_load)
-TEST(the_environment_names_an_archive)
-TEST(a_damaged_archive_is_left_out)
-TEST(archives_are_layers)
-TEST(the_best_contained_kernel_is_chosen)
-TEST(a_compiler_leaves_the_choice)
-TEST(a_plan_takes_what_is_nearly_as_fast)
-TEST(nothing_contained)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_used_kernels_are_emitted_),
-      cmocka_unit_test(kernels_are_found_for_their_columns_),
-      cmocka_unit_test(an_archive_of_another_version_),
-      cmocka_unit_test(an_archived_kernel_is_not_compiled_),
-      cmocka_unit_test(code_of_older_architectures_),
-      cmocka_unit_test(the_nearest_code_is_taken_),
-      cmocka_unit_test(a_kernel_that_does_not_load_),
-      cmocka_unit_test(the_environment_names_an_archive_),
-      cmocka_unit_test(a_damaged_archive_is_left_out_),
-      cmocka_unit_test(the_best_contained_kernel_is_chosen_),
-      cmocka_unit_test(a_compiler_leaves_the_choice_),
-      cmocka_unit_test(a_plan_takes_what_is_nearly_as_fast_),
-      cmocka_unit_test(nothing_contained_),
-      cmocka_unit_test(archives_are_layers_),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+IN_A_PROCESS(only_used_kernels_are_emitted)
+IN_A_PROCESS(kernels_are_found_for_their_columns)
+IN_A_PROCESS(an_archive_of_another_version)
+IN_A_PROCESS(an_archived_kernel_is_not_compiled)
+IN_A_PROCESS(code_of_older_architectures)
+IN_A_PROCESS(the_nearest_code_is_taken)
+IN_A_PROCESS(a_kernel_that_does_not_load)
+IN_A_PROCESS(the_environment_names_an_archive)
+IN_A_PROCESS(a_damaged_archive_is_left_out)
+IN_A_PROCESS(archives_are_layers)
+IN_A_PROCESS(the_best_contained_kernel_is_chosen)
+IN_A_PROCESS(a_compiler_leaves_the_choice)
+IN_A_PROCESS(a_plan_takes_what_is_nearly_as_fast)
+IN_A_PROCESS(nothing_contained)

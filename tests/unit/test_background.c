@@ -1,12 +1,6 @@
 /* What runs on a GPU while kernels are compiled in the background: A^T is built on the host, and gradients by argmax
  * run in the form for any number of columns. Driver and compiler are fakes (tests/fake_cuda, tests/fake_nvrtc), and the
  * compiler does not end while a file exists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include "core/problem/cell.h"
@@ -14,6 +8,7 @@
 #include "runtime/context_state.h"
 #include "runtime/load.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 enum { ROWS = 100, COLS = 2, NNZ = 4, N = 8 };
 static int32_t rowptr[ROWS + 1] = {0, 2, 3}; /* then 4 */
@@ -241,23 +236,13 @@ static void prepared_choices_do_not_wait(void) {
   wlm_matrix_destroy(matrix);
 }
 
-#define TEST(name)                        \
-  static void test_##name(void **state) { \
-    (void)state;                          \
-    in_context = name;                    \
-    in_a_process(with_context);           \
+#define IN_A_PROCESS(name)      \
+  TEST(test_##name) {           \
+    in_context = name;          \
+    in_a_process(with_context); \
   }
-TEST(the_host_builds_transposes)
-TEST(calls_build_transposes_on_the_host)
-TEST(gradients_run_in_another_form)
-TEST(other_gradients_wait)
-TEST(prepared_choices_do_not_wait)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_the_host_builds_transposes),    cmocka_unit_test(test_calls_build_transposes_on_the_host),
-      cmocka_unit_test(test_gradients_run_in_another_form), cmocka_unit_test(test_other_gradients_wait),
-      cmocka_unit_test(test_prepared_choices_do_not_wait),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+IN_A_PROCESS(the_host_builds_transposes)
+IN_A_PROCESS(calls_build_transposes_on_the_host)
+IN_A_PROCESS(gradients_run_in_another_form)
+IN_A_PROCESS(other_gradients_wait)
+IN_A_PROCESS(prepared_choices_do_not_wait)

@@ -1,12 +1,8 @@
 /* Choosing by a cost model: which model decides, when rules do instead, and what preparation costs. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/problem/spec_key.h"
 #include "select/forecast.h"
@@ -14,6 +10,7 @@
 #include "support/emit_fixture.h"
 #include "support/planted.h"
 #include "support/snapshot_fixture.h"
+#include "support/test.h"
 #include "tuner/train.h"
 
 /* Chooses with the models only. `only` is the beginning of all candidates' names; NULL = any. */
@@ -45,8 +42,7 @@ static wlmi_decision choose(wlmi_model *model, const wlm_stats *stats, int64_t c
   return choose_among(model, 1, stats, calls, only);
 }
 
-static void rules_decide_for_distant_matrices(void **state) {
-  (void)state;
+TEST(rules_decide_for_distant_matrices) {
   wlmi_model *model = planted_learned();
   const wlm_stats near = planted_matrix();
   wlm_stats far = near;
@@ -70,8 +66,7 @@ static void rules_decide_for_distant_matrices(void **state) {
 }
 
 /* Products of at most 8 columns and wider ones are trained and decided apart. */
-static void narrow_products_have_a_model_of_their_own(void **state) {
-  (void)state;
+TEST(narrow_products_have_a_model_of_their_own) {
   planted_world w = planted_world_make(WLM_TRAIN_MATRICES);
   wlmi_models models;
   char class[WLM_PROBLEM_CLASS];
@@ -97,8 +92,7 @@ static void narrow_products_have_a_model_of_their_own(void **state) {
 
 /* A shipped model of many matrices and a user's model of a few distant ones, in either order: the one with the most
  * similar matrix is used. A model of another device class counts as farther away. */
-static void the_most_similar_model_is_used(void **state) {
-  (void)state;
+TEST(the_most_similar_model_is_used) {
   wlmi_model models[2] = {*planted_learned(), planted_train(WLM_TRAIN_MATRICES)};
   planted_seed = 99; /* a matrix that is not in the training */
   const wlm_stats asked = planted_matrix();
@@ -139,8 +133,7 @@ static void the_most_similar_model_is_used(void **state) {
 }
 
 /* A forecast uses the most similar model, too, whichever comes first. */
-static void forecasts_use_the_most_similar_model(void **state) {
-  (void)state;
+TEST(forecasts_use_the_most_similar_model) {
   wlmi_model models[2] = {*planted_learned(), planted_train(WLM_TRAIN_MATRICES)};
   planted_seed = 99; /* a matrix that is not in the training */
   const wlm_stats asked = planted_matrix();
@@ -177,8 +170,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
 }
 
 /* The model also leaves out variants that failed on this matrix. */
-static void failed_variants_are_not_chosen(void **state) {
-  (void)state;
+TEST(failed_variants_are_not_chosen) {
   wlmi_model *model = planted_learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
   const wlm_stats near = planted_matrix();
@@ -196,8 +188,7 @@ static void failed_variants_are_not_chosen(void **state) {
 
 /* Positions have a model of their own, whatever their type. It decides before the sum that was tuned on this very
  * matrix; max without positions follows that sum, and so do positions as long as there is only a model of sums. */
-static void positions_have_a_model_of_their_own(void **state) {
-  (void)state;
+TEST(positions_have_a_model_of_their_own) {
   static const struct {
     const char *trained, *arg, *like;
     wlm_step step;
@@ -230,8 +221,7 @@ static void positions_have_a_model_of_their_own(void **state) {
 
 /* Messages with a line for each edge have a model of their own, which decides before the sum that was tuned on this
  * very matrix. All others are of the sum's kind. */
-static void messages_with_edge_lines_have_a_model_of_their_own(void **state) {
-  (void)state;
+TEST(messages_with_edge_lines_have_a_model_of_their_own) {
   static const char relu[] =
       "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message";
   static const char difference[] =
@@ -266,8 +256,7 @@ static void messages_with_edge_lines_have_a_model_of_their_own(void **state) {
 }
 
 /* With estimated stats only the size counts. Neither fingerprints nor pins of a bucket match. */
-static void estimated_stats_use_the_size_only(void **state) {
-  (void)state;
+TEST(estimated_stats_use_the_size_only) {
   wlmi_model *model = planted_learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
   const wlm_stats real = planted_matrix();
@@ -317,8 +306,7 @@ static void estimated_stats_use_the_size_only(void **state) {
 }
 
 /* The kernel that rules name is chosen, unless another is predicted to be faster by a quarter of the model's spread. */
-static void the_kernel_of_the_rules_stays(void **state) {
-  (void)state;
+TEST(the_kernel_of_the_rules_stays) {
   wlmi_model *model = planted_learned();
   const double spread = model->spread;
   int kept = 0, left = 0;
@@ -342,8 +330,7 @@ static void the_kernel_of_the_rules_stays(void **state) {
 }
 
 /* The model predicts nothing for a family without measurements. */
-static void new_families_are_not_predicted(void **state) {
-  (void)state;
+TEST(new_families_are_not_predicted) {
   wlmi_model *model = planted_learned();
   wlm_stats near = planted_matrix();
   while (near.cv < 1.5) near = planted_matrix();
@@ -353,8 +340,7 @@ static void new_families_are_not_predicted(void **state) {
   assert_memory_equal(d.variant, "row_block", 9);
 }
 
-static void preparation_is_divided_by_the_calls(void **state) {
-  (void)state;
+TEST(preparation_is_divided_by_the_calls) {
   wlmi_model *model = planted_learned();
   wlm_stats skewed = planted_matrix();
   while (skewed.cv < 1.5) skewed = planted_matrix();
@@ -365,8 +351,7 @@ static void preparation_is_divided_by_the_calls(void **state) {
 
 /* The model predicts from how many calls on preparation pays. The choice does not change before, but by the time that
  * the gain exceeds the model's error, and explain shows both kernels on either side. */
-static void the_model_predicts_the_break_even(void **state) {
-  (void)state;
+TEST(the_model_predicts_the_break_even) {
   wlmi_model *model = planted_learned();
   wlm_stats skewed = planted_matrix();
   while (skewed.cv < 1.5) skewed = planted_matrix();
@@ -386,8 +371,7 @@ static void the_model_predicts_the_break_even(void **state) {
   assert_string_equal(choose(model, &skewed, 1, "row_vec").other.variant, ""); /* no prepared variant exists */
 }
 
-static void families_that_always_prepare_are_not_learned(void **state) {
-  (void)state;
+TEST(families_that_always_prepare_are_not_learned) {
   const wlmi_model *model = planted_learned();
   int knows_merge_path = 0;
   for (int i = 0; i < model->family_count; i++) {
@@ -398,8 +382,7 @@ static void families_that_always_prepare_are_not_learned(void **state) {
 }
 
 /* Rules name a prepared kernel of a family that the model does not know. */
-static void an_unknown_prepared_choice_has_another_beside_it(void **state) {
-  (void)state;
+TEST(an_unknown_prepared_choice_has_another_beside_it) {
   wlmi_model *model = planted_learned();
   wlm_stats skewed = planted_matrix();
   while (skewed.cv < 1.5 || skewed.longest * 50 > skewed.nnz || skewed.nnz > 50000) skewed = planted_matrix();
@@ -408,22 +391,4 @@ static void an_unknown_prepared_choice_has_another_beside_it(void **state) {
   assert_true(d.rule && d.predicted == 0 && *d.other.variant && d.other.prepare == 0);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_decide_for_distant_matrices),
-      cmocka_unit_test(narrow_products_have_a_model_of_their_own),
-      cmocka_unit_test(the_most_similar_model_is_used),
-      cmocka_unit_test(forecasts_use_the_most_similar_model),
-      cmocka_unit_test(failed_variants_are_not_chosen),
-      cmocka_unit_test(positions_have_a_model_of_their_own),
-      cmocka_unit_test(messages_with_edge_lines_have_a_model_of_their_own),
-      cmocka_unit_test(estimated_stats_use_the_size_only),
-      cmocka_unit_test(the_kernel_of_the_rules_stays),
-      cmocka_unit_test(new_families_are_not_predicted),
-      cmocka_unit_test(preparation_is_divided_by_the_calls),
-      cmocka_unit_test(the_model_predicts_the_break_even),
-      cmocka_unit_test(families_that_always_prepare_are_not_learned),
-      cmocka_unit_test(an_unknown_prepared_choice_has_another_beside_it),
-  };
-  return cmocka_run_group_tests(tests, emit_begin, planted_end);
-}
+GROUP(emit_begin, planted_end)

@@ -1,17 +1,13 @@
 /* Cases derived from measurements: hand-computed examples, and independence of the input's order. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "select/classes.h"
 #include "select/snapshot.h"
 #include "support/db_fixture.h"
 #include "support/meter.h"
+#include "support/test.h"
 
 /* A measurement of `variant` on matrix `matrix`; those from 10 on have more rows. */
 static wlmi_measurement_record timed(int matrix, const char *variant, int64_t time_ps, int64_t spread_ps,
@@ -37,15 +33,13 @@ static wlmi_cases choose(const wlmi_measurement_record *records, int64_t count) 
 }
 #define CHOOSE(records) choose(records, (int64_t)(sizeof(records) / sizeof *(records)))
 
-static void nothing_gives_no_choices(void **state) {
-  (void)state;
+TEST(nothing_gives_no_choices) {
   wlmi_cases choices = choose(NULL, 0);
   assert_int_equal(choices.count, 0);
   wlmi_cases_release(&choices);
 }
 
-static void the_fastest_wins_and_the_others_follow(void **state) {
-  (void)state;
+TEST(the_fastest_wins_and_the_others_follow) {
   const wlmi_measurement_record records[] = {timed(0, "b", 300, 1, 1), timed(0, "a", 500, 1, 1),
                                              timed(0, "c", 100, 1, 1), timed(0, "d", 0, 0, 1)};
   wlmi_cases choices = CHOOSE(records);
@@ -62,8 +56,7 @@ static void the_fastest_wins_and_the_others_follow(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void the_median_of_the_newest_source_counts(void **state) {
-  (void)state;
+TEST(the_median_of_the_newest_source_counts) {
   wlmi_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
                                        timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
   records[0].version = "ffffffffffffffffffffffffffffffff"; /* measured with an older source of the kernel */
@@ -74,8 +67,7 @@ static void the_median_of_the_newest_source_counts(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void the_newer_compiler_counts(void **state) {
-  (void)state;
+TEST(the_newer_compiler_counts) {
   wlmi_measurement_record records[] = {
       timed(0, "a", 100, 0, 9), timed(0, "a", 200, 0, 1), timed(0, "a", 240, 0, 2),
       timed(0, "a", 50, 0, 3),  timed(0, "b", 10, 0, 5),  timed(0, "b", 0, 0, 4),
@@ -101,8 +93,7 @@ static void the_newer_compiler_counts(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void failures_never_win(void **state) {
-  (void)state;
+TEST(failures_never_win) {
   const wlmi_measurement_record broke_later[] = {timed(0, "a", 10, 0, 1), timed(0, "a", 0, 0, 2),
                                                  timed(0, "b", 90, 0, 1)};
   wlmi_cases choices = CHOOSE(broke_later);
@@ -128,8 +119,7 @@ static wlmi_measurement_record looked_at(int matrix, const char *variant, int64_
 
 /* "lucky" was the fastest in the screening run. But "a" and "b" were timed again, so one of them wins, and "b" is
  * faster in spite of its slow screening run. */
-static void screening_runs_rank_but_do_not_win(void **state) {
-  (void)state;
+TEST(screening_runs_rank_but_do_not_win) {
   wlmi_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
                                        looked_at(0, "b", 200, 1),    looked_at(0, "slow", 500, 1),
                                        looked_at(0, "a", 110, 9),    looked_at(0, "b", 100, 9)};
@@ -153,8 +143,7 @@ static void screening_runs_rank_but_do_not_win(void **state) {
 
 /* Noisy measurements are ignored if a candidate has others. Of several screening runs, and of noisy measurements
  * only, the least time counts. */
-static void noisy_measurements_are_ignored(void **state) {
-  (void)state;
+TEST(noisy_measurements_are_ignored) {
   wlmi_measurement_record records[] = {
       looked_at(0, "a", 3744, 9), looked_at(0, "a", 49, 9),  looked_at(0, "b", 3000, 1), looked_at(0, "b", 90, 1),
       looked_at(0, "b", 95, 1),   looked_at(0, "c", 800, 9), looked_at(0, "c", 400, 9),
@@ -177,8 +166,7 @@ static void noisy_measurements_are_ignored(void **state) {
 }
 
 /* Failures that may not recur, such as a lack of memory, are ignored; older versions stored them. */
-static void failures_that_may_not_recur_are_ignored(void **state) {
-  (void)state;
+TEST(failures_that_may_not_recur_are_ignored) {
   wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "a", 0, 0, 2), timed(0, "b", 200, 0, 1),
                                        timed(0, "b", 0, 0, 2)};
   char superseded[4];
@@ -205,8 +193,7 @@ static void failures_that_may_not_recur_are_ignored(void **state) {
 }
 
 /* A time of online tuning counts as a screening run, whatever its number of samples. */
-static void online_times_rank_but_do_not_win(void **state) {
-  (void)state;
+TEST(online_times_rank_but_do_not_win) {
   wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
                                        looked_at(0, "tuned", 300, 24), looked_at(0, "tuned", 100, 9)};
   char superseded[4];
@@ -225,8 +212,7 @@ static void online_times_rank_but_do_not_win(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void cold_measurements_choose_nothing(void **state) {
-  (void)state;
+TEST(cold_measurements_choose_nothing) {
   wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "b", 110, 0, 1), timed(0, "a", 300, 0, 1),
                                        timed(0, "b", 50, 0, 1)};
   char superseded[4] = {9, 9, 9, 9};
@@ -245,8 +231,7 @@ static void cold_measurements_choose_nothing(void **state) {
 
 /* A tie needs a difference within the fastest one's spread and within 2 %: "m" ties, "b" is outside of the spread,
  * and "a" outside of 2 %. */
-static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
-  (void)state;
+TEST(ties_within_the_spread_go_to_the_smallest_name) {
   const wlmi_measurement_record records[] = {timed(0, "z", 1000, 15, 1),  timed(0, "m", 1015, 0, 1),
                                              timed(0, "p", 1010, 50, 1),  timed(0, "b", 1016, 99, 1),
                                              timed(1, "z", 1000, 500, 1), timed(1, "a", 1021, 500, 1)};
@@ -260,8 +245,7 @@ static void ties_within_the_spread_go_to_the_smallest_name(void **state) {
   wlmi_cases_release(&choices);
 }
 
-static void problems_and_widths_stay_apart(void **state) {
-  (void)state;
+TEST(problems_and_widths_stay_apart) {
   wlmi_measurement_record records[] = {timed(0, "a", 1, 0, 1), timed(0, "b", 2, 0, 1), timed(0, "c", 3, 0, 1)};
   records[1].n = 64;
   records[2].problem = "op=mul.max";
@@ -274,8 +258,7 @@ static void problems_and_widths_stay_apart(void **state) {
 }
 
 /* The unprepared winner comes first, although prepared candidates are faster and its name is greater. */
-static void prepared_candidates_come_last(void **state) {
-  (void)state;
+TEST(prepared_candidates_come_last) {
   wlmi_measurement_record records[] = {timed(0, "z", 200, 0, 1), timed(0, "y", 400, 0, 1), timed(0, "a", 100, 0, 1),
                                        timed(0, "b", 50, 0, 1),  timed(0, "b", 60, 0, 1),  timed(0, "b", 70, 0, 1)};
   records[2].prepare_ps = 600;
@@ -310,8 +293,7 @@ static char *spelled(const wlmi_cases *choices) {
   return string;
 }
 
-static void the_order_of_the_input_does_not_matter(void **state) {
-  (void)state;
+TEST(the_order_of_the_input_does_not_matter) {
   enum { COUNT = 400 };
   static const char *const variants[] = {"a", "b", "c", "d", "e", "f"};
   static const char *const sources[] = {"00000000000000000000000000000001", "00000000000000000000000000000002"};
@@ -345,8 +327,7 @@ static void the_order_of_the_input_does_not_matter(void **state) {
 }
 
 /* A measurement is stale if it was made with another compiler or driver, as far as both are known. */
-static void measurements_become_stale(void **state) {
-  (void)state;
+TEST(measurements_become_stale) {
   const wlmi_snapshot here = {.compiler = "cc 2", .driver = "7"}, no_compiler = {.compiler = "", .driver = "7"},
                       nothing = {0};
   assert_false(wlmi_snapshot_is_stale(&here, "cc 2", "7"));
@@ -359,8 +340,7 @@ static void measurements_become_stale(void **state) {
 }
 
 /* Whichever allocation fails, nothing is left, and the caller may release the classes as after a success. */
-static void classes_without_memory(void **state) {
-  (void)state;
+TEST(classes_without_memory) {
   int64_t fail_at = 0;
   for (wlm_status status = WLM_ERR_OUT_OF_MEMORY; status != WLM_OK; fail_at++) {
     meter m = {.fail_at = fail_at};
@@ -383,26 +363,4 @@ static void classes_without_memory(void **state) {
     assert_int_equal(m.live, 0);
   }
   assert_true(fail_at > 5);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nothing_gives_no_choices),
-      cmocka_unit_test(the_fastest_wins_and_the_others_follow),
-      cmocka_unit_test(the_median_of_the_newest_source_counts),
-      cmocka_unit_test(the_newer_compiler_counts),
-      cmocka_unit_test(failures_never_win),
-      cmocka_unit_test(screening_runs_rank_but_do_not_win),
-      cmocka_unit_test(noisy_measurements_are_ignored),
-      cmocka_unit_test(failures_that_may_not_recur_are_ignored),
-      cmocka_unit_test(online_times_rank_but_do_not_win),
-      cmocka_unit_test(cold_measurements_choose_nothing),
-      cmocka_unit_test(ties_within_the_spread_go_to_the_smallest_name),
-      cmocka_unit_test(problems_and_widths_stay_apart),
-      cmocka_unit_test(prepared_candidates_come_last),
-      cmocka_unit_test(the_order_of_the_input_does_not_matter),
-      cmocka_unit_test(measurements_become_stale),
-      cmocka_unit_test(classes_without_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,12 @@
  * not with "static" defines the first name that is followed by ( [ = or ;. A macro or an inline function of a header
  * uses the names in its body, and a file that names it uses them too. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/folder.h"
+#include "support/test.h"
 #include "support/tree.h"
 
 enum { MOST_NODES = 2048, MOST_SYMBOLS = 8192, MOST_USES = 16384, NAME = 96 };
@@ -253,8 +250,7 @@ static int circles_of(const made_up *files) {
   return find_circles(0);
 }
 
-static void circles_are_found(void **state) {
-  (void)state;
+TEST(circles_are_found) {
   const made_up apart[] = {
       {"a.c", "int wlmi_a(void) { return wlmi_b(); }\n"}, {"b.c", "int wlmi_b(void) {\n  return 1;\n}\n"}, {0}};
   const made_up two[] = {
@@ -310,17 +306,11 @@ static void add_from_tree(const char *path) {
   free(text);
 }
 
-static void tree_has_none(void **state) {
-  (void)state;
+TEST_BETWEEN(tree_has_none, clear, NULL) {
   static const char *const folders[] = {"include", "core",     "select", "generator", "db",
                                         "runtime", "exported", "tuner",  "cli",       "bench"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], add_from_tree);
   assert_int_equal(find_circles(1), 0);
   print_message("%d nodes, %d symbols, %d uses\n", node_count, symbol_count, use_count);
   assert_true(symbol_count > 800 && use_count > 1500);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(circles_are_found), cmocka_unit_test_setup(tree_has_none, clear)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

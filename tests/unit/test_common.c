@@ -2,15 +2,11 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
@@ -22,11 +18,11 @@
 #include "core/problem/spec_key.h"
 #include "support/command.h"
 #include "support/meter.h"
+#include "support/test.h"
 
 /* ---- status ------------------------------------------------------------------------------------- */
 
-static void statuses(void **state) {
-  (void)state;
+TEST(statuses) {
 #define CHECK(name, message)                                      \
   assert_string_equal(wlm_status_name(WLM_##name), "WLM_" #name); \
   assert_string_equal(wlm_status_message(WLM_##name), message);
@@ -50,8 +46,7 @@ static void *other_thread(void *user) {
   return (void *)empty;
 }
 
-static void details(void **state) {
-  (void)state;
+TEST(details) {
   assert_int_equal(wlmi_fail(WLM_ERR_IO, "%s: %d", "file", 7), WLM_ERR_IO);
   assert_string_equal(wlm_error_detail(), "file: 7");
   assert_int_equal(wlmi_fail_in(WLM_ERR_PARSE, "line %d", 3), WLM_ERR_PARSE);
@@ -76,8 +71,7 @@ static void log_line(void *user, wlm_log_level level, const char *message) {
   snprintf(user, 64, "%d %s", level, message);
 }
 
-static void logging(void **state) {
-  (void)state;
+TEST(logging) {
   char heard[64] = "";
   wlmi_log(WLM_LOG_ERROR, "silence is the default");
   wlm_set_log(log_line, heard, WLM_LOG_WARNING);
@@ -92,8 +86,7 @@ static void logging(void **state) {
 
 /* ---- text ----------------------------------------------------------------------------------------- */
 
-static void texts(void **state) {
-  (void)state;
+TEST(texts) {
   wlmi_text text = {0};
   char *taken, expected[5001];
   for (int i = 0; i < 1000; i++) wlmi_text_printf(&text, "%05d", i);
@@ -108,8 +101,7 @@ static void texts(void **state) {
   wlmi_free(taken);
 }
 
-static void json_values(void **state) {
-  (void)state;
+TEST(json_values) {
   wlmi_text text = {0};
   for (int line = 0; line < 2; line++) {
     wlmi_json_open(&text, NULL, '{');
@@ -133,8 +125,7 @@ static void json_values(void **state) {
   wlmi_text_release(&text);
 }
 
-static void json_strings(void **state) {
-  (void)state;
+TEST(json_strings) {
   static const struct {
     const char *string, *json;
   } cases[] = {
@@ -166,8 +157,7 @@ static void json_strings(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-static void allocators(void **state) {
-  (void)state;
+TEST(allocators) {
   meter m = {.fail_at = -1};
   meter_begin(&m);
   void *array;
@@ -202,8 +192,7 @@ static void allocators(void **state) {
 }
 
 /* If an allocation fails, the text remains a prefix of the whole text, and no memory leaks. */
-static void texts_without_memory(void **state) {
-  (void)state;
+TEST(texts_without_memory) {
   for (int64_t fail_at = 0; fail_at < 8; fail_at++) {
     meter m = {.fail_at = fail_at};
     meter_begin(&m);
@@ -220,8 +209,7 @@ static void texts_without_memory(void **state) {
 
 /* ---- program sizes ---------------------------------------------------------------------------------------- */
 
-static void pass_blocks(void **state) {
-  (void)state;
+TEST(pass_blocks) {
   const wlmi_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
   const wlmi_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
   const wlmi_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
@@ -250,8 +238,7 @@ static void pass_blocks(void **state) {
 
 /* Up to one wave the number of blocks is a multiple of the multiprocessors; above it, whole waves over all columns.
  * No block has more units than allowed. */
-static void even_blocks(void **state) {
-  (void)state;
+TEST(even_blocks) {
   const wlmi_pass pass = {
       .units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .columns_per_block = 8, .wave = 12, .processors = 4};
   const struct {
@@ -270,8 +257,7 @@ static void even_blocks(void **state) {
   assert_int_equal(wlmi_pass_units_each(&plain, &(wlmi_extent){5, 1, 0, 1}, 0), 10);
 }
 
-static void byte_sizes(void **state) {
-  (void)state;
+TEST(byte_sizes) {
   const int64_t large = INT64_C(1) << 40;
   size_t size;
   wlmi_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13, .cols_n = 17};
@@ -389,8 +375,7 @@ CHANGE(sampled_message_transposed, (sampled_message(p, csr), p->transpose = 1))
 CHANGE(normed_message, (sampled_message(p, csr), p->sampling.norm = WLM_NORM_KEPT))
 CHANGE(message_with_argmax, (message(p, csr), p->want_argmax = 1))
 
-static void specs(void **state) {
-  (void)state;
+TEST(specs) {
   static const change changes[] = {
       {WLM_OK, "", as_it_is},
       {WLM_OK, "", wide_rowptr},
@@ -478,8 +463,7 @@ static void specs(void **state) {
 }
 
 /* Stats and A^T read the pattern alone, of a matrix with values of any type. */
-static void specs_of_types(void **state) {
-  (void)state;
+TEST(specs_of_types) {
   for (wlm_type type = WLM_F32; type <= WLM_F64; type++)
     for (int per_call = 0; per_call < 2; per_call++) {
       wlm_csr csr = WLM_CSR_INIT;
@@ -492,8 +476,7 @@ static void specs_of_types(void **state) {
     }
 }
 
-static void names(void **state) {
-  (void)state;
+TEST(names) {
   for (int i = 0; wlmi_message_name((wlm_message)i); i++)
     assert_int_equal(wlmi_message_from_name(wlmi_message_name((wlm_message)i)), i);
   for (int i = 0; wlmi_reduce_name((wlm_reduce)i); i++)
@@ -507,8 +490,7 @@ static void names(void **state) {
 }
 
 /* Two keys differ if and only if another kernel may be chosen. */
-static void keys(void **state) {
-  (void)state;
+TEST(keys) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
@@ -547,8 +529,7 @@ static void keys(void **state) {
 }
 
 /* want_argmax and the type of its indices are part of the key. */
-static void keys_with_positions(void **state) {
-  (void)state;
+TEST(keys_with_positions) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec, again;
@@ -596,8 +577,7 @@ static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KE
 }
 
 /* Operators with the same normal form have the same key. The epilogue is not part of it. */
-static void custom_keys(void **state) {
-  (void)state;
+TEST(custom_keys) {
   char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
   key_of("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", WLM_MUL, key);
   assert_string_equal(key,
@@ -625,8 +605,7 @@ static void custom_keys(void **state) {
 
 /* ---- hash ---------------------------------------------------------------------------------------------------- */
 
-static void hashes(void **state) {
-  (void)state;
+TEST(hashes) {
   char hex[WLM_HASH_HEX];
   wlmi_hash back;
   wlmi_hash_to_hex(wlmi_hash_bytes("", 0), hex);
@@ -647,8 +626,7 @@ static void hashes(void **state) {
 
 /* ---- a set of strings ------------------------------------------------------------------------------------ */
 
-static void strings(void **state) {
-  (void)state;
+TEST(strings) {
   enum { COUNT = 1000 };
   wlmi_strings set = {0};
   char text[32];
@@ -675,8 +653,7 @@ time_t time(time_t *to) {
   return clock_stands;
 }
 
-static void records_have_a_time_whatever_the_clock_says(void **state) {
-  (void)state;
+TEST(records_have_a_time_whatever_the_clock_says) {
   static const struct {
     int64_t clock, time;
   } cases[] = {{1700000000, 1700000000},
@@ -690,20 +667,4 @@ static void records_have_a_time_whatever_the_clock_says(void **state) {
     clock_stands = (time_t)cases[i].clock;
     assert_int_equal(wlmi_time_of_day(), cases[i].time);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(statuses),       cmocka_unit_test(details),
-      cmocka_unit_test(logging),        cmocka_unit_test(texts),
-      cmocka_unit_test(json_strings),   cmocka_unit_test(json_values),
-      cmocka_unit_test(allocators),     cmocka_unit_test(texts_without_memory),
-      cmocka_unit_test(pass_blocks),    cmocka_unit_test(even_blocks),
-      cmocka_unit_test(byte_sizes),     cmocka_unit_test(specs),
-      cmocka_unit_test(specs_of_types), cmocka_unit_test(names),
-      cmocka_unit_test(keys),           cmocka_unit_test(keys_with_positions),
-      cmocka_unit_test(custom_keys),    cmocka_unit_test(hashes),
-      cmocka_unit_test(strings),        cmocka_unit_test(records_have_a_time_whatever_the_clock_says),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Compilers as measurements name them: which are versions of one program, and which version is newer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "select/compiler.h"
+#include "support/test.h"
 
 static void assert_newer(const char *newer, const char *older) {
   if (!wlmi_compiler_same(newer, older)) fail_msg("'%s' and '%s' are two programs", newer, older);
@@ -14,8 +8,7 @@ static void assert_newer(const char *newer, const char *older) {
     fail_msg("'%s' is not newer than '%s'", newer, older);
 }
 
-static void versions_of_one_program(void **state) {
-  (void)state;
+TEST(versions_of_one_program) {
   assert_newer("nvrtc 12.10 --std=c++17", "nvrtc 12.9 --std=c++17");
   assert_newer("cc 13.2.0 -O3", "cc 12.2.0 -O3");
   assert_newer("cc (Debian 12.2.1-14) 12.2.1", "cc (Debian 12.2.0-14) 12.2.0");
@@ -23,37 +16,24 @@ static void versions_of_one_program(void **state) {
   assert_newer("Ubuntu clang version 15.0.7", "Ubuntu clang version 14.0.0-1ubuntu1.1");
 }
 
-static void digits_in_the_name_are_no_version(void **state) {
-  (void)state;
+TEST(digits_in_the_name_are_no_version) {
   assert_newer("x86_64-conda-linux-gnu-cc (Anaconda gcc) 13.2.0", "x86_64-conda-linux-gnu-cc (Anaconda gcc) 11.4.0");
   assert_newer("x86_64-conda-linux-gnu-cc 13.2", "x86_64-conda-linux-gnu-cc 11.4");
   assert_newer("gcc-12 (Ubuntu 12.3.1) 12.3.1", "gcc-12 (Ubuntu 12.3.0) 12.3.0");
   assert_newer("x86_64-linux-gnu-gcc-13 (Debian 13.2.0-1)", "x86_64-linux-gnu-gcc-12 (Debian 12.2.0-14)");
 }
 
-static void other_programs(void **state) {
-  (void)state;
+TEST(other_programs) {
   assert_false(wlmi_compiler_same("clang 19.0", "nvrtc 12.9"));
   assert_false(wlmi_compiler_same("x86_64-conda-linux-gnu-cc 11.4", "x86_64-conda-linux-gnu-clang 11.4"));
   assert_false(wlmi_compiler_same("cc (Debian 12.2.0)", "cc (Ubuntu 12.2.0)"));
   assert_false(wlmi_compiler_same("cc 1.0", NULL));
 }
 
-static void the_same_version(void **state) {
-  (void)state;
+TEST(the_same_version) {
   assert_true(wlmi_compiler_same(NULL, "") && !wlmi_compiler_compare(NULL, ""));
   assert_true(wlmi_compiler_same("nvrtc 13.0 -G", "nvrtc 13.0") &&
               !wlmi_compiler_compare("nvrtc 13.0 -G", "nvrtc 13.0"));
   assert_true(wlmi_compiler_same("cc", "cc") && !wlmi_compiler_compare("cc", "cc"));
   assert_true(wlmi_compiler_compare("cc 12.2.1", "cc 12.2") > 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(versions_of_one_program),
-      cmocka_unit_test(digits_in_the_name_are_no_version),
-      cmocka_unit_test(other_programs),
-      cmocka_unit_test(the_same_version),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Whether other programs want the cores, from planted times and counts of involuntary context switches. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "runtime/host/threads.h"
+#include "support/test.h"
 
 static double now, rate; /* seconds; switches a second */
 static double counted;
@@ -33,8 +28,7 @@ static wlmi_crowding begin(double switches_a_second) {
   return (wlmi_crowding){0};
 }
 
-static void calm_machines_are_not_crowded(void **state) {
-  (void)state;
+TEST(calm_machines_are_not_crowded) {
   wlmi_crowding c = begin(0);
   assert_true(run(&c, 1e-4, 60, 2) == 0);
   c = begin(10);
@@ -45,8 +39,7 @@ static void calm_machines_are_not_crowded(void **state) {
   assert_true(run(&c, 1e-4, 60, 64) == 0);
 }
 
-static void interrupted_threads_are_noticed(void **state) {
-  (void)state;
+TEST(interrupted_threads_are_noticed) {
   static const double products[] = {2e-5, 1e-3, 8e-3, 24e-3};
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
     wlmi_crowding c = begin(120);
@@ -56,8 +49,7 @@ static void interrupted_threads_are_noticed(void **state) {
   }
 }
 
-static void the_usual_number_is_tried_again(void **state) {
-  (void)state;
+TEST(the_usual_number_is_tried_again) {
   wlmi_crowding c = begin(1000);
   assert_true(run(&c, 1e-4, 30, 2) < 0.97);
   rate = 0;
@@ -66,8 +58,7 @@ static void the_usual_number_is_tried_again(void **state) {
 }
 
 /* The tuner asks for them: times of fewer threads are not those of a calm machine. */
-static void crowded_seconds_are_counted(void **state) {
-  (void)state;
+TEST(crowded_seconds_are_counted) {
   wlmi_crowding c = begin(0);
   run(&c, 1e-4, 1, 2);
   assert_true(wlmi_crowded_seconds(&c, now) == 0);
@@ -77,24 +68,13 @@ static void crowded_seconds_are_counted(void **state) {
 }
 
 /* What happened while no product ran says nothing. */
-static void rare_products_are_not_judged(void **state) {
-  (void)state;
+TEST(rare_products_are_not_judged) {
   wlmi_crowding c = begin(1000);
   assert_true(run(&c, 0.5, 60, 2) == 0);
 }
 
-static void the_count_is_asked_for_rarely(void **state) {
-  (void)state;
+TEST(the_count_is_asked_for_rarely) {
   wlmi_crowding c = begin(0);
   run(&c, 1e-5, 10, 2);
   assert_in_range(asked, 100, 500);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(calm_machines_are_not_crowded),   cmocka_unit_test(interrupted_threads_are_noticed),
-      cmocka_unit_test(the_usual_number_is_tried_again), cmocka_unit_test(crowded_seconds_are_counted),
-      cmocka_unit_test(rare_products_are_not_judged),    cmocka_unit_test(the_count_is_asked_for_rarely),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* The library's own declarations of CUDA's driver API and of NVRTC are NVIDIA's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "runtime/cuda/api.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "unit/cuda_api_values.h"
 
 #ifdef WLM_HAVE_NVIDIA_HEADERS
-static void constants_and_layouts(void **state) {
+TEST(constants_and_layouts) {
   static const struct cuda_api_value own[] = CUDA_API_VALUES;
   (void)state;
   assert_int_equal(sizeof own / sizeof *own, nvidia_value_count);
@@ -28,8 +22,3 @@ static void constants_and_layouts(void **state) {
   test_missing("nvrtc", "NVIDIA's headers", "the CUDA Toolkit was not found when this was configured");
 }
 #endif
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(constants_and_layouts)};
-  return test_group(tests, NULL, NULL);
-}

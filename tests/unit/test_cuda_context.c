@@ -1,18 +1,12 @@
 /* Contexts on the cuda device with a fake driver (tests/fake_cuda), whose memory is the host's: what the library
  * computes where there is no NVRTC, and what it launches where there is one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
 #include "core/csr/stats.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
-#include "support/require.h"
+#include "support/test.h"
 
 enum { ROWS = 4, COLS = 5, NNZ = 6 };
 
@@ -254,35 +248,17 @@ static void kernels_are_launched(void) {
   wlm_context_destroy(context);
 }
 
-#define TEST(name)                        \
-  static void test_##name(void **state) { \
-    (void)state;                          \
-    in_a_process(name);                   \
-  }
-TEST(stats_come_from_copies)
-TEST(patterns_are_validated_on_the_host)
-TEST(a_transpose_is_built_on_the_host)
-TEST(a_pattern_is_copied_in_its_streams_order)
-TEST(a_bad_transpose_is_refused)
-TEST(only_the_builtin_kernel_runs)
-TEST(a_forked_child_gets_errors)
+#define IN_A_PROCESS(name) \
+  TEST(test_##name) { in_a_process(name); }
+IN_A_PROCESS(stats_come_from_copies)
+IN_A_PROCESS(patterns_are_validated_on_the_host)
+IN_A_PROCESS(a_transpose_is_built_on_the_host)
+IN_A_PROCESS(a_pattern_is_copied_in_its_streams_order)
+IN_A_PROCESS(a_bad_transpose_is_refused)
+IN_A_PROCESS(only_the_builtin_kernel_runs)
+IN_A_PROCESS(a_forked_child_gets_errors)
 
-static void test_kernels_are_launched(void **state) {
-  (void)state;
+TEST(test_kernels_are_launched) {
   test_needs_nvrtc();
   in_a_process(kernels_are_launched);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_stats_come_from_copies),
-      cmocka_unit_test(test_patterns_are_validated_on_the_host),
-      cmocka_unit_test(test_a_transpose_is_built_on_the_host),
-      cmocka_unit_test(test_a_pattern_is_copied_in_its_streams_order),
-      cmocka_unit_test(test_a_bad_transpose_is_refused),
-      cmocka_unit_test(test_only_the_builtin_kernel_runs),
-      cmocka_unit_test(test_a_forked_child_gets_errors),
-      cmocka_unit_test(test_kernels_are_launched),
-  };
-  return test_group(tests, NULL, NULL);
 }

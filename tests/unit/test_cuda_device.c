@@ -1,11 +1,5 @@
 /* The cuda device with a fake driver (tests/fake_cuda): its calls of the driver, its handling of errors, and that it
  * releases everything. Each test is a separate process, because the driver is opened once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
@@ -21,6 +15,7 @@
 #include "runtime/stats_device.h"
 #include "support/bare_plan.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static wlmi_device *open_fake(void) {
   wlmi_device *device;
@@ -627,68 +622,32 @@ static void times_without_waiting(void) {
   device->ops->close(device);
 }
 
-#define TEST(name)                        \
-  static void test_##name(void **state) { \
-    (void)state;                          \
-    in_a_process(name);                   \
-  }
-TEST(old_by_functions)
-TEST(old_by_version)
-TEST(no_gpu)
-TEST(init_fails)
-TEST(describes_itself)
-TEST(identifies_its_compiler)
-TEST(moves_memory)
-TEST(pools_memory_in_a_streams_order)
-TEST(works_without_pools)
-TEST(copies_in_a_streams_order)
-TEST(takes_the_callers_memory)
-TEST(asks_the_contexts_allocator_first)
-TEST(loads_and_launches)
-TEST(transposes_without_waiting)
-TEST(sorts_without_waiting)
-TEST(converts_on_the_host)
-TEST(measures_on_a_stream)
-TEST(reports_what_kernels_need)
-TEST(plans_by_the_blocks_that_fit)
-TEST(compiles_for_a_known_gpu)
-TEST(compiles_for_a_newer_gpu)
-TEST(does_not_compile_for_older_gpus)
-TEST(keeps_ptx_in_the_cache)
-TEST(refuses_bad_code)
-TEST(times_by_a_graph)
-TEST(detects_captures)
-TEST(times_without_waiting)
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_old_by_functions),
-      cmocka_unit_test(test_old_by_version),
-      cmocka_unit_test(test_no_gpu),
-      cmocka_unit_test(test_init_fails),
-      cmocka_unit_test(test_describes_itself),
-      cmocka_unit_test(test_identifies_its_compiler),
-      cmocka_unit_test(test_moves_memory),
-      cmocka_unit_test(test_pools_memory_in_a_streams_order),
-      cmocka_unit_test(test_works_without_pools),
-      cmocka_unit_test(test_copies_in_a_streams_order),
-      cmocka_unit_test(test_takes_the_callers_memory),
-      cmocka_unit_test(test_asks_the_contexts_allocator_first),
-      cmocka_unit_test(test_loads_and_launches),
-      cmocka_unit_test(test_transposes_without_waiting),
-      cmocka_unit_test(test_sorts_without_waiting),
-      cmocka_unit_test(test_converts_on_the_host),
-      cmocka_unit_test(test_measures_on_a_stream),
-      cmocka_unit_test(test_reports_what_kernels_need),
-      cmocka_unit_test(test_plans_by_the_blocks_that_fit),
-      cmocka_unit_test(test_compiles_for_a_known_gpu),
-      cmocka_unit_test(test_compiles_for_a_newer_gpu),
-      cmocka_unit_test(test_does_not_compile_for_older_gpus),
-      cmocka_unit_test(test_keeps_ptx_in_the_cache),
-      cmocka_unit_test(test_refuses_bad_code),
-      cmocka_unit_test(test_times_by_a_graph),
-      cmocka_unit_test(test_detects_captures),
-      cmocka_unit_test(test_times_without_waiting),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define IN_A_PROCESS(name) \
+  TEST(test_##name) { in_a_process(name); }
+IN_A_PROCESS(old_by_functions)
+IN_A_PROCESS(old_by_version)
+IN_A_PROCESS(no_gpu)
+IN_A_PROCESS(init_fails)
+IN_A_PROCESS(describes_itself)
+IN_A_PROCESS(identifies_its_compiler)
+IN_A_PROCESS(moves_memory)
+IN_A_PROCESS(pools_memory_in_a_streams_order)
+IN_A_PROCESS(works_without_pools)
+IN_A_PROCESS(copies_in_a_streams_order)
+IN_A_PROCESS(takes_the_callers_memory)
+IN_A_PROCESS(asks_the_contexts_allocator_first)
+IN_A_PROCESS(loads_and_launches)
+IN_A_PROCESS(transposes_without_waiting)
+IN_A_PROCESS(sorts_without_waiting)
+IN_A_PROCESS(converts_on_the_host)
+IN_A_PROCESS(measures_on_a_stream)
+IN_A_PROCESS(reports_what_kernels_need)
+IN_A_PROCESS(plans_by_the_blocks_that_fit)
+IN_A_PROCESS(compiles_for_a_known_gpu)
+IN_A_PROCESS(compiles_for_a_newer_gpu)
+IN_A_PROCESS(does_not_compile_for_older_gpus)
+IN_A_PROCESS(keeps_ptx_in_the_cache)
+IN_A_PROCESS(refuses_bad_code)
+IN_A_PROCESS(times_by_a_graph)
+IN_A_PROCESS(detects_captures)
+IN_A_PROCESS(times_without_waiting)

@@ -1,22 +1,16 @@
 /* The cache of decisions and its cells: the centre of a cell lies in the cell; keys differ for different problems,
  * types and grades; the cache is bounded; decisions of an older snapshot are not kept. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "runtime/decisions.h"
-#include "support/asserts.h"
 #include "support/shapes.h"
 #include "support/snapshot_fixture.h"
 #include "support/stats.h"
+#include "support/test.h"
 
 /* ---- cells ------------------------------------------------------------------------------------------------- */
 
@@ -41,8 +35,7 @@ static int64_t draw_count(test_random *random, double octaves) {
   return (int64_t)exp2(octaves * (double)test_draw(random, 1u << 20) / (1u << 20)) - 1;
 }
 
-static void centres_lie_in_their_cells(void **state) {
-  (void)state;
+TEST(centres_lie_in_their_cells) {
   test_random random = {1};
   for (int i = 0; i < 200000; i++) {
     const double octaves = i % 2 ? 40 : 8;
@@ -60,8 +53,7 @@ static void centres_lie_in_their_cells(void **state) {
   }
 }
 
-static void centres_of_real_matrices(void **state) {
-  (void)state;
+TEST(centres_of_real_matrices) {
   test_random random = {7};
   for (int shape = 0; shape < test_shape_count(); shape++) {
     wlmi_csr_host csr;
@@ -72,8 +64,7 @@ static void centres_of_real_matrices(void **state) {
   }
 }
 
-static void the_largest_sizes_have_cells(void **state) {
-  (void)state;
+TEST(the_largest_sizes_have_cells) {
   wlm_stats s;
   wlmi_stats_estimate(INT64_MAX / 16, INT64_MAX, INT64_MAX / 16, &s);
   expect_centre_in_cell(&s);
@@ -83,8 +74,7 @@ static void the_largest_sizes_have_cells(void **state) {
 
 static int same_hash(wlmi_hash a, wlmi_hash b) { return a.low == b.low && a.high == b.high; }
 
-static void problems_have_ids_of_their_own(void **state) {
-  (void)state;
+TEST(problems_have_ids_of_their_own) {
   static const char *const texts[] = {"relu", "x*2", "relu"};
   enum { MOST = 32 };
   wlmi_hash ids[MOST];
@@ -138,8 +128,7 @@ static void problems_have_ids_of_their_own(void **state) {
   assert_true(same_hash(wlmi_problem_id(&one, &csr), wlmi_problem_id(&two, &other)));
 }
 
-static void keys_depend_on_use(void **state) {
-  (void)state;
+TEST(keys_depend_on_use) {
   const wlmi_hash id = {1, 2};
   enum { USES = WLM_USE_SCATTER + 1 };
   wlmi_hash keys[2 * USES];
@@ -214,8 +203,7 @@ static void decisions_release(wlmi_decisions *d) {
   wlmi_free(d);
 }
 
-static void the_cache_is_bounded(void **state) {
-  (void)state;
+TEST(the_cache_is_bounded) {
   wlmi_decisions *d = decisions_make();
   for (uint64_t i = 0; i < WLM_DECISIONS_MOST; i++) add(d, i, 0);
   assert_int_equal(d->count, WLM_DECISIONS_MOST);
@@ -230,8 +218,7 @@ static void the_cache_is_bounded(void **state) {
   decisions_release(d);
 }
 
-static void another_snapshot_clears_it(void **state) {
-  (void)state;
+TEST(another_snapshot_clears_it) {
   wlmi_decisions *d = decisions_make();
   wlmi_snapshot *snapshot;
   assert_status(WLM_OK, wlmi_snapshot_create(&snapshot));
@@ -247,8 +234,7 @@ static void another_snapshot_clears_it(void **state) {
   decisions_release(d);
 }
 
-static void decisions_are_replaced(void **state) {
-  (void)state;
+TEST(decisions_are_replaced) {
   wlmi_decisions *d = decisions_make();
   uint64_t problems[4], problem = 0;
   for (int i = 0; i < 4; problem++) /* four problems whose keys share a slot */
@@ -272,8 +258,7 @@ static void decisions_are_replaced(void **state) {
   decisions_release(d);
 }
 
-static void sizes_of_tuned_matrices_are_known(void **state) {
-  (void)state;
+TEST(sizes_of_tuned_matrices_are_known) {
   wlmi_decisions *d = decisions_make();
   wlmi_snapshot *snapshot;
   enum { CASES = 100 };
@@ -309,19 +294,4 @@ static void sizes_of_tuned_matrices_are_known(void **state) {
   assert_true(wlmi_decisions_know_size(d, 5, 5, 5));
   wlmi_snapshot_release(snapshot);
   decisions_release(d);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(centres_lie_in_their_cells),
-      cmocka_unit_test(centres_of_real_matrices),
-      cmocka_unit_test(the_largest_sizes_have_cells),
-      cmocka_unit_test(problems_have_ids_of_their_own),
-      cmocka_unit_test(keys_depend_on_use),
-      cmocka_unit_test(the_cache_is_bounded),
-      cmocka_unit_test(another_snapshot_clears_it),
-      cmocka_unit_test(decisions_are_replaced),
-      cmocka_unit_test(sizes_of_tuned_matrices_are_known),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* The tuning design: what it covers, and that its matrices have the properties in their names. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/bucket.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
+#include "support/test.h"
 #include "tuner/design.h"
 
 enum { FIRST = 64, WIDTHS = 6 };
@@ -26,8 +22,7 @@ static wlmi_design_matrix *make(uint64_t seed, int64_t memory, int64_t count, in
 
 static const int64_t large = INT64_C(140) << 30, small = INT64_C(1) << 30;
 
-static void same_seed_same_design(void **state) {
-  (void)state;
+TEST(same_seed_same_design) {
   int64_t a_count, b_count, c_count;
   wlmi_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
                      *c = make(2, large, FIRST, &c_count);
@@ -62,8 +57,7 @@ static double hole(const wlmi_design_matrix *all, int64_t count, const wlmi_desi
   return worst;
 }
 
-static void the_space_is_covered(void **state) {
-  (void)state;
+TEST(the_space_is_covered) {
   for (uint64_t seed = 1; seed <= 5; seed++) {
     int64_t count;
     wlmi_design_matrix *all = make(seed, large, INT64_MAX, &count);
@@ -105,8 +99,7 @@ static void the_space_is_covered(void **state) {
   }
 }
 
-static void matrices_match_their_names(void **state) {
-  (void)state;
+TEST(matrices_match_their_names) {
   int64_t count;
   int looked = 0;
   wlmi_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
@@ -131,8 +124,7 @@ static void matrices_match_their_names(void **state) {
 }
 
 /* A small device gets a design without matrices that are too large for it. */
-static void limits_are_kept(void **state) {
-  (void)state;
+TEST(limits_are_kept) {
   const wlmi_design_limits limits = wlmi_design_limits_of(small);
   int64_t count, kept = 0;
   wlmi_design_matrix *matrices = make(1, small, FIRST, &count);
@@ -146,14 +138,4 @@ static void limits_are_kept(void **state) {
   }
   assert_true(kept < count * WIDTHS && 2 * kept > count * WIDTHS);
   wlmi_free(matrices);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_seed_same_design),
-      cmocka_unit_test(the_space_is_covered),
-      cmocka_unit_test(matrices_match_their_names),
-      cmocka_unit_test(limits_are_kept),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The Markdown files of the tree name files that exist, in links and in `code`, and their lines fit 100 columns.
  * README's figures stand in docs/performance.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <glob.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/memory.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 enum { COLUMNS = 100 };
 
@@ -86,8 +80,7 @@ static void check_document(const char *document, const char *folder, int has_his
   fclose(file);
 }
 
-static void documents_name_existing_files(void **state) {
-  (void)state;
+TEST(documents_name_existing_files) {
   glob_t docs;
   assert_int_equal(glob(WLM_SOURCE_DIR "/docs/*.md", 0, NULL, &docs), 0);
   check_document("README.md", "", 0);
@@ -101,8 +94,7 @@ static void documents_name_existing_files(void **state) {
 }
 
 /* What README says as "2.38 times" stands in docs/performance.md as "2.38x", beside the file that it comes from. */
-static void figures_of_readme_have_a_source(void **state) {
-  (void)state;
+TEST(figures_of_readme_have_a_source) {
   size_t size;
   int figures = 0;
   char *readme = NULL, *performance = NULL;
@@ -121,10 +113,4 @@ static void figures_of_readme_have_a_source(void **state) {
   assert_true(figures >= 2);
   wlmi_free(readme);
   wlmi_free(performance);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(documents_name_existing_files),
-                                     cmocka_unit_test(figures_of_readme_have_a_source)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

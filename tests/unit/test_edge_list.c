@@ -1,18 +1,13 @@
 /* Edge lists: which files are read and which refused, with the line of the error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-/**/
-#include <cmocka.h>
 
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static wlm_status read_text(const char *text, wlmi_csr_host *csr) {
   write_whole(folder_file(&folder, "edges.txt"), text, strlen(text));
@@ -58,8 +53,7 @@ static void describe(const wlmi_csr_host *csr, char *text, size_t size) {
     }
 }
 
-static void good_files(void **state) {
-  (void)state;
+TEST(good_files) {
   for (size_t i = 0; good[i].matrix; i++) {
     char text[400];
     wlmi_csr_host csr;
@@ -124,8 +118,7 @@ static const struct {
     {"0;1,5\n", ":1:", "target '1,5' is not an integer"},
 };
 
-static void bad_files(void **state) {
-  (void)state;
+TEST(bad_files) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char place[400];
     wlmi_csr_host csr = {.rows = 7};
@@ -140,8 +133,7 @@ static void bad_files(void **state) {
 }
 
 /* Repeated edges are summed; inf would be a value that no file may have. */
-static void sums_beyond_float(void **state) {
-  (void)state;
+TEST(sums_beyond_float) {
   wlmi_csr_host csr = {.rows = 7};
   assert_status(WLM_ERR_OVERFLOW, read_text("0 1 3e38\n1 0 1\n0 1 3e38\n", &csr));
   assert_contains(wlm_error_detail(), folder.file);
@@ -153,8 +145,7 @@ static void sums_beyond_float(void **state) {
 }
 
 /* A text named .mtx is no edge list, and %% begins Matrix Market under every name. test_matrix_market.c has more. */
-static void broken_matrix_market_is_no_edge_list(void **state) {
-  (void)state;
+TEST(broken_matrix_market_is_no_edge_list) {
   wlmi_csr_host csr;
   write_whole(folder_file(&folder, "a.mtx"), "1 2\n", 4);
   assert_status(WLM_ERR_PARSE, wlmi_input_read(folder.file, &csr));
@@ -163,8 +154,7 @@ static void broken_matrix_market_is_no_edge_list(void **state) {
   assert_contains(wlm_error_detail(), "'MatrixMarkt' is not Matrix Market");
 }
 
-static void compressed_files(void **state) {
-  (void)state;
+TEST(compressed_files) {
   wlmi_csr_host csr;
   gzFile file = gzopen(folder_file(&folder, "edges.csv.gz"), "wb");
   gzputs(file, "src,dst\n0,1\n");
@@ -187,8 +177,7 @@ static wlm_status fits(void *user, int64_t rows, int64_t cols, int64_t nnz) {
 }
 
 /* A long list is refused long before its end. */
-static void the_size_is_checked_while_reading(void **state) {
-  (void)state;
+TEST(the_size_is_checked_while_reading) {
   enum { EDGES = 1000000 };
   sizes s = {.most = 100000};
   wlmi_csr_host csr;
@@ -207,10 +196,4 @@ static void the_size_is_checked_while_reading(void **state) {
   free(text);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good_files),        cmocka_unit_test(bad_files),
-      cmocka_unit_test(sums_beyond_float), cmocka_unit_test(broken_matrix_market_is_no_edge_list),
-      cmocka_unit_test(compressed_files),  cmocka_unit_test(the_size_is_checked_while_reading)};
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

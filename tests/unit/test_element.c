@@ -1,16 +1,11 @@
 /* The 16-bit types: conversions of core/problem/element.h and of the kernels (templates/prelude/half.h), for all 65,536
  * values and at all points where rounding changes, against an independent definition in float64. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/problem/element.h"
 #include "core/problem/spec.h"
+#include "support/test.h"
 
 #define WLM_FN static inline
 #include "templates/prelude/half.h"
@@ -43,8 +38,7 @@ static int same(double a, double b) {
   return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : a == b && signbit(a) == signbit(b);
 }
 
-static void every_half_widens(void **state) {
-  (void)state;
+TEST(every_half_widens) {
   for (const half *h = halves; h < halves + HALVES; h++)
     for (unsigned bits = 0; bits < 65536; bits++) {
       const unsigned short stored = (unsigned short)bits;
@@ -64,8 +58,7 @@ static void expect(const half *h, double value, unsigned short expected) {
 
 /* For each half-precision number: the number itself, the midpoint to the next one, which rounds to even, and the
  * floats beside the midpoint. Infinity begins at the number behind the largest. */
-static void every_rounding(void **state) {
-  (void)state;
+TEST(every_rounding) {
   for (const half *h = halves; h < halves + HALVES; h++)
     for (unsigned bits = 0; bits < infinity_of(h); bits++) {
       const double low = value_of(h, bits), step = low - value_of(h, bits ? bits - 1 : 1);
@@ -86,8 +79,7 @@ static void every_rounding(void **state) {
     }
 }
 
-static void special_values(void **state) {
-  (void)state;
+TEST(special_values) {
   for (const half *h = halves; h < halves + HALVES; h++) {
     expect(h, (double)INFINITY, infinity_of(h));
     expect(h, -(double)INFINITY, infinity_of(h) | 0x8000);
@@ -105,10 +97,4 @@ static void special_values(void **state) {
     assert_true(wlmi_element_round(h->type, 1 + 1.01 * wlmi_element_unit(h->type)) > 1);
     assert_true(wlmi_element_least(h->type) == value_of(h, 1u << h->fraction_bits));
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_half_widens), cmocka_unit_test(every_rounding),
-                                     cmocka_unit_test(special_values)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

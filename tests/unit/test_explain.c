@@ -1,14 +1,11 @@
 /* How explain shows a prediction: the same facts as text and as JSON. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
+#include "support/test.h"
 
 static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 
@@ -51,8 +48,7 @@ static void expect(const char *text, const char *const pieces[]) {
     if (!strstr(text, *pieces)) fail_msg("'%s' is not in:\n%s", *pieces, text);
 }
 
-static void text_shows_the_basis(void **state) {
-  (void)state;
+TEST(text_shows_the_basis) {
   wlm_plan plan = predicted_plan();
   char *text;
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
@@ -66,8 +62,7 @@ static void text_shows_the_basis(void **state) {
   wlmi_free(text);
 }
 
-static void json_shows_the_same(void **state) {
-  (void)state;
+TEST(json_shows_the_same) {
   wlm_plan plan = predicted_plan();
   char *text;
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
@@ -83,8 +78,7 @@ static void json_shows_the_same(void **state) {
   wlmi_free(text);
 }
 
-static void without_a_model_nothing_is_predicted(void **state) {
-  (void)state;
+TEST(without_a_model_nothing_is_predicted) {
   wlm_plan plan = predicted_plan();
   char *text;
   plan.reason.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
@@ -99,8 +93,7 @@ static void without_a_model_nothing_is_predicted(void **state) {
   wlmi_free(text);
 }
 
-static void never_paying_differs_from_unprepared(void **state) {
-  (void)state;
+TEST(never_paying_differs_from_unprepared) {
   wlm_plan plan = predicted_plan();
   wlmi_ranked *r = plan.reason.decision.ranked;
   char *text;
@@ -123,8 +116,7 @@ static void never_paying_differs_from_unprepared(void **state) {
 
 /* Everything else that explain shows: whether a pin needs preparation, why variants were refused, the spread of
  * measured times, the stats. */
-static void everything_else_is_shown(void **state) {
-  (void)state;
+TEST(everything_else_is_shown) {
   wlm_plan plan = predicted_plan();
   wlmi_decision *d = &plan.reason.decision;
   char *text;
@@ -179,8 +171,7 @@ static void everything_else_is_shown(void **state) {
 }
 
 /* A compiler may describe itself in any encoding. */
-static void json_is_utf8(void **state) {
-  (void)state;
+TEST(json_is_utf8) {
   wlm_plan plan = predicted_plan();
   char *text;
   set(device.info.compiler, "cc \xff\"\n");
@@ -188,16 +179,4 @@ static void json_is_utf8(void **state) {
   expect(text, (const char *const[]){"\"compiler\":\"cc \\\\xff\\\"\\n\"", NULL});
   wlmi_free(text);
   set(device.info.compiler, "");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(text_shows_the_basis),
-      cmocka_unit_test(json_shows_the_same),
-      cmocka_unit_test(without_a_model_nothing_is_predicted),
-      cmocka_unit_test(everything_else_is_shown),
-      cmocka_unit_test(never_paying_differs_from_unprepared),
-      cmocka_unit_test(json_is_utf8),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

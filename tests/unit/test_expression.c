@@ -2,12 +2,6 @@
  * float64. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/problem/operator.h"
 #include "core/reference/evaluate.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 enum { ALL = (1 << WLM_OPERANDS) - 1 };
 
@@ -35,8 +29,7 @@ static void check_spelling(const char *text, wlmi_spelling spelling, const char 
   wlm_string_free(got);
 }
 
-static void spellings(void **state) {
-  (void)state;
+TEST(spellings) {
   static const struct {
     const char *text, *normal, *c;
   } cases[] = {
@@ -89,8 +82,7 @@ static void check_error(const char *part, const char *text, unsigned int operand
   assert_null(e.nodes);
 }
 
-static void errors(void **state) {
-  (void)state;
+TEST(errors) {
   static const struct {
     const char *text, *says;
   } cases[] = {
@@ -168,8 +160,7 @@ static void check_depth(const char *before, const char *after, int fits) {
   fail_msg("%s is never too deep", text);
 }
 
-static void depths(void **state) {
-  (void)state;
+TEST(depths) {
   check_depth("(", ")", 20);
   check_depth("- ", "", 20);
   check_depth("a+(", ")", 20);
@@ -188,8 +179,7 @@ static void depths(void **state) {
 }
 
 /* Found by fuzzing: the text was short enough, its normal form could not be read again. */
-static void long_normal_form(void **state) {
-  (void)state;
+TEST(long_normal_form) {
   char text[WLM_EXPRESSION_TEXT + 1] = "";
   for (int i = 0; i < 100; i++) strcat(text, "777777777777777777+"); /* in normal form 7.777777777777778e+17+ */
   strcat(text, "a");
@@ -208,8 +198,7 @@ static void check_operator(const char *text, const char *normal) {
   wlmi_operator_release(&op);
 }
 
-static void operators(void **state) {
-  (void)state;
+TEST(operators) {
   check_operator("init=0;reduce=acc+x", "init=0;reduce=acc+x");
   check_operator(" finish = acc/degree;reduce= acc + x ; message =a*b; init= 0 ; ",
                  "message=a*b;init=0;reduce=acc+x;finish=acc/degree");
@@ -245,8 +234,7 @@ static void operators(void **state) {
   }
 }
 
-static void activations(void **state) {
-  (void)state;
+TEST(activations) {
   static const struct {
     const char *text, *normal;
   } cases[] = {{"relu", "relu(x)"}, {" tanh ", "tanh(x)"}, {"abs", "fabs(x)"}, {"x/(1+exp(-x))", "x/(1+exp(-x))"}};
@@ -268,8 +256,7 @@ static void activations(void **state) {
 /* ---- random texts --------------------------------------------------------------------------------- */
 
 /* Random texts cause no memory error, and an accepted text is printed in a form that parses to itself. */
-static void fuzz(void **state) {
-  (void)state;
+TEST(fuzz) {
   static const char *const pieces[] = {
       "a",     "b", "acc", "x", "degree", "0",  "1.5",  "2e-3", "inf", "+",  "-", "*",    "/",
       "(",     ")", "?",   ":", "<",      "<=", "==",   "!",    "&&",  "||", ",", "exp(", "fmaxf(",
@@ -319,8 +306,7 @@ static void metered_release(void *user, void *old) {
 }
 
 /* If an allocation fails, the status says so and no memory leaks. */
-static void without_memory(void **state) {
-  (void)state;
+TEST(without_memory) {
   static const char text[] =
       "message=a*b+a*b+a*b+a*b+a*b;init=0;reduce=max(acc,x);combine=x>acc?x:acc;finish=acc/degree";
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
@@ -363,8 +349,7 @@ static point evaluate_at(const char *text, const double values[WLM_OPERANDS], co
 
 static const double at[WLM_OPERANDS] = {3, -2, 0.25, 7, 4};
 
-static void values(void **state) {
-  (void)state;
+TEST(values) {
   static const struct {
     const char *text;
     double value, size; /* size < 0: not compared */
@@ -413,8 +398,7 @@ static void values(void **state) {
 
 /* The size of an expression bounds its error in a float kernel: when each argument moves by step times its size, the
  * result moves by at most 4 * step * size. */
-static void sizes_bound_errors(void **state) {
-  (void)state;
+TEST(sizes_bound_errors) {
   static const char *const texts[] = {
       "a*b+x",         "a/b-x/acc",         "exp(a*b)", "log(abs(a)+1)",    "a>b?a:b",
       "relu(a*b+x)",   "a*b>x?1:-1",        "floor(a)", "tanh(a*b)*degree", "max(a,b)*min(x,acc)",
@@ -437,15 +421,4 @@ static void sizes_bound_errors(void **state) {
         fail_msg("%s: %g becomes %g, beyond a size of %g", texts[t], here.value, there.value, here.size);
       if (isfinite(here.value) && !(here.size >= 0 && here.size < 1e7)) fail_msg("%s: size %g", texts[t], here.size);
     }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spellings), cmocka_unit_test(errors),
-      cmocka_unit_test(depths),    cmocka_unit_test(long_normal_form),
-      cmocka_unit_test(operators), cmocka_unit_test(activations),
-      cmocka_unit_test(fuzz),      cmocka_unit_test(without_memory),
-      cmocka_unit_test(values),    cmocka_unit_test(sizes_bound_errors),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* All C files of the tree are formatted as .clang-format says, and functions have few parameters. */
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/folder.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "support/tree.h"
 
 static FILE *list;
@@ -20,8 +16,7 @@ static void add_file(const char *path) {
   files++;
 }
 
-static void tree_is_formatted(void **state) {
-  (void)state;
+TEST(tree_is_formatted) {
   static const char *const folders[] = {"include",  "core",  "generator", "select", "db",       "tools", "runtime",
                                         "exported", "tuner", "cli",       "bench",  "examples", "tests"};
   if (system("clang-format --version >/dev/null 2>&1"))
@@ -58,8 +53,7 @@ static void find_lists(const char *path) {
   fclose(file);
 }
 
-static void lists_of_comments_are_whole(void **state) {
-  (void)state;
+TEST(lists_of_comments_are_whole) {
   static const char *const folders[] = {"include", "core",  "generator", "select", "db",
                                         "runtime", "tuner", "cli",       "bench"};
   assert_true(has_item_inside(" * - times come from cases; - a time counts twice"));
@@ -101,8 +95,7 @@ static void count_parameters(const char *path) {
   free(raw);
 }
 
-static void functions_have_few_parameters(void **state) {
-  (void)state;
+TEST(functions_have_few_parameters) {
   static const char *const folders[] = {"include",  "core",  "generator", "select", "db",       "tools", "runtime",
                                         "exported", "tuner", "cli",       "bench",  "examples", "tests"};
   assert_int_equal(parameters_at("static int *f(int a, void (*g)(int, int),\n             int c) {\n"), 3);
@@ -113,10 +106,4 @@ static void functions_have_few_parameters(void **state) {
   print_message("%d functions\n", functions);
   assert_true(functions > 1000);
   if (too_many) fail_msg("%d functions have more than %d parameters", too_many, MOST_PARAMETERS);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tree_is_formatted), cmocka_unit_test(lists_of_comments_are_whole),
-                                     cmocka_unit_test(functions_have_few_parameters)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

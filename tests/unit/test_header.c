@@ -1,17 +1,13 @@
 /* The public headers compile by themselves without warnings as C99, C11 and C++17, and what a product needs first is
  * short. */
+#include "support/test.h"
 #include "warploom/warploom_tune.h"
-/**/
-#include <setjmp.h>
-#include <stdarg.h>
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/folder.h"
-#include "support/require.h"
 
 /* Programs that include one header each and use all its macros. */
 static const char *const sources[] = {
@@ -63,24 +59,14 @@ static void compile(const char *compiler, const char *language, const char *stan
   }
 }
 
-static void as_c99(void **state) {
-  (void)state;
-  compile("cc", "c", "c99");
-}
+TEST(as_c99) { compile("cc", "c", "c99"); }
 
-static void as_c11(void **state) {
-  (void)state;
-  compile("cc", "c", "c11");
-}
+TEST(as_c11) { compile("cc", "c", "c11"); }
 
-static void as_cxx17(void **state) {
-  (void)state;
-  compile("c++", "c++", "c++17");
-}
+TEST(as_cxx17) { compile("c++", "c++", "c++17"); }
 
 /* What a program in the place of one with cuSPARSE reads first: from the matrix to the product. */
-static void a_product_takes_150_lines(void **state) {
-  (void)state;
+TEST(a_product_takes_150_lines) {
   size_t size;
   char *raw = (char *)read_whole(WLM_SOURCE_DIR "/include/warploom/warploom.h", &size), *text = strndup(raw, size);
   const char *at = strstr(text, "/* ---- the matrix A"), *end = strstr(text, "wlm_spmm(wlm_context *context");
@@ -92,8 +78,4 @@ static void a_product_takes_150_lines(void **state) {
   free(raw);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_product_takes_150_lines), cmocka_unit_test(as_c99),
-                                     cmocka_unit_test(as_c11), cmocka_unit_test(as_cxx17)};
-  return test_group(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

@@ -1,12 +1,6 @@
 /* Counts what repeated calls do, with a fake driver (tests/fake_cuda): wlm_plan_execute and wlm_plan_rebind make no
  * allocation, lock, system call or wait; a repeated wlm_spmm allocates no device memory, compiles nothing and does not
  * wait. Each test is a separate process, because the driver is opened once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -20,7 +14,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/load.h"
 #include "support/folder.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "warploom/warploom.h"
 
 /* ---- locks and allocations, counted while `counting` is set --------------------------------------------- */
@@ -463,38 +457,19 @@ static void workspaces_are_bounded(void) {
   CHECK(wlmi_cuda.cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
 }
 
-#define TEST(name)                        \
-  static void test_##name(void **state) { \
-    (void)state;                          \
-    in_a_context(name);                   \
-  }
-TEST(counters_count)
-TEST(plans_take_no_lock_and_no_memory)
-TEST(plans_make_no_system_call)
-TEST(fresh_patterns_are_marked)
-TEST(a_refused_rebind_changes_nothing)
-TEST(a_refused_gradient_changes_nothing)
-TEST(one_call_warm)
-TEST(a_built_transpose_is_sampled_by_rows_of_a)
-TEST(stats_do_not_wait_for_the_compiler)
-TEST(uses_the_contexts_allocator)
-TEST(workspaces_belong_to_streams)
-TEST(workspaces_are_bounded)
+#define IN_A_CONTEXT(name) \
+  TEST(test_##name) { in_a_context(name); }
+IN_A_CONTEXT(counters_count)
+IN_A_CONTEXT(plans_take_no_lock_and_no_memory)
+IN_A_CONTEXT(plans_make_no_system_call)
+IN_A_CONTEXT(fresh_patterns_are_marked)
+IN_A_CONTEXT(a_refused_rebind_changes_nothing)
+IN_A_CONTEXT(a_refused_gradient_changes_nothing)
+IN_A_CONTEXT(one_call_warm)
+IN_A_CONTEXT(a_built_transpose_is_sampled_by_rows_of_a)
+IN_A_CONTEXT(stats_do_not_wait_for_the_compiler)
+IN_A_CONTEXT(uses_the_contexts_allocator)
+IN_A_CONTEXT(workspaces_belong_to_streams)
+IN_A_CONTEXT(workspaces_are_bounded)
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_counters_count),
-      cmocka_unit_test(test_plans_take_no_lock_and_no_memory),
-      cmocka_unit_test(test_plans_make_no_system_call),
-      cmocka_unit_test(test_fresh_patterns_are_marked),
-      cmocka_unit_test(test_a_refused_rebind_changes_nothing),
-      cmocka_unit_test(test_a_refused_gradient_changes_nothing),
-      cmocka_unit_test(test_one_call_warm),
-      cmocka_unit_test(test_a_built_transpose_is_sampled_by_rows_of_a),
-      cmocka_unit_test(test_stats_do_not_wait_for_the_compiler),
-      cmocka_unit_test(test_uses_the_contexts_allocator),
-      cmocka_unit_test(test_workspaces_belong_to_streams),
-      cmocka_unit_test(test_workspaces_are_bounded),
-  };
-  return test_group(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

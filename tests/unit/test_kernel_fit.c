@@ -1,12 +1,7 @@
 /* Compiled kernels that are not worth a measurement (tuner/compile_ahead.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "tuner/compile_ahead.h"
 
 /* NULL = no reason is expected */
@@ -20,8 +15,7 @@ static void expect(wlmi_kernel_facts facts, int spared, const char *reason) {
   wlmi_text_release(&text);
 }
 
-static void kernels_are_refused_with_a_reason(void **state) {
-  (void)state;
+TEST(kernels_are_refused_with_a_reason) {
   const wlmi_kernel_facts fine = {32, 0, 1024, 4}, few = {255, 64, 0, 1}, spilled = {255, 1000, 0, 1},
                           large = {168, 0, 230000, 0};
   for (int spared = 0; spared < 2; spared++) {
@@ -31,9 +25,4 @@ static void kernels_are_refused_with_a_reason(void **state) {
   }
   expect(spilled, 0, NULL); /* if all candidates spill, none is refused */
   expect(spilled, 1, "1000 bytes in memory that do not fit its 255 registers");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_are_refused_with_a_reason)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

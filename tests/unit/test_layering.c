@@ -1,13 +1,10 @@
 /* Reads the #include lines of every room: includes go down only, rooms of one floor do not include each other, and only
  * the rooms named here include a foreign library. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "support/tree.h"
 
 typedef struct room {
@@ -125,8 +122,7 @@ static void read_file(const char *path) {
   fclose(file);
 }
 
-static void imports_go_down(void **state) {
-  (void)state;
+TEST(imports_go_down) {
   static const char *const folders[] = {"include",  "core",  "select", "generator", "db",      "runtime",
                                         "exported", "tuner", "cli",    "bench",     "examples"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) tree_each(WLM_SOURCE_DIR, folders[i], read_file);
@@ -136,8 +132,7 @@ static void imports_go_down(void **state) {
 }
 
 /* The rules refuse what they must refuse. */
-static void rules_refuse(void **state) {
-  (void)state;
+TEST(rules_refuse) {
   static const struct {
     const char *path, *header;
     int refused;
@@ -176,9 +171,4 @@ static void rules_refuse(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if ((refuse(cases[i].path, cases[i].header) != NULL) != cases[i].refused)
       fail_msg("%s includes %s", cases[i].path, cases[i].header);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_refuse), cmocka_unit_test(imports_go_down)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* Numbers have a decimal point in every locale: in Matrix Market files, operators and exported lines. Runs in a locale
  * with a decimal comma: one that is installed, or else one that localedef makes in the test's folder. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/problem/expression.h"
 #include "core/records/lines.h"
 #include "core/synth/input.h"
 #include "support/db_fixture.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static const char *name; /* of the locale; NULL = there is none */
 
@@ -61,8 +55,7 @@ static void needs_comma(void) {
   assert_string_equal(text, "0,5");
 }
 
-static void matrix_market_files(void **state) {
-  (void)state;
+TEST(matrix_market_files) {
   static const char file[] =
       "%%MatrixMarket matrix coordinate real general\n"
       "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n";
@@ -75,8 +68,7 @@ static void matrix_market_files(void **state) {
   wlmi_csr_host_release(&csr);
 }
 
-static void operators(void **state) {
-  (void)state;
+TEST(operators) {
   static const char half[] = "0.5*a";
   wlmi_expression e;
   wlmi_text text = {0};
@@ -88,8 +80,7 @@ static void operators(void **state) {
   wlmi_expression_release(&e);
 }
 
-static void exported_lines(void **state) {
-  (void)state;
+TEST(exported_lines) {
   const wlmi_measurement_record record = sample_measurement(0);
   const wlmi_content written = {.records = (wlmi_measurement_record *)&record, .count = 1};
   wlmi_content read;
@@ -104,8 +95,5 @@ static void exported_lines(void **state) {
   wlmi_text_release(&text);
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
-  const struct CMUnitTest tests[] = {TEST(matrix_market_files), TEST(operators), TEST(exported_lines)};
-  return test_group(tests, begin, folder_end);
-}
+EACH(enter, leave)
+GROUP(begin, folder_end)

@@ -1,16 +1,11 @@
 /* COO to CSR against a naive method, ranges, checks and the hash. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/random.h"
 #include "core/csr/csr.h"
-#include "support/asserts.h"
 #include "support/csr.h"
+#include "support/test.h"
 
 enum { MOST = 4000 };
 static int32_t row[MOST], col[MOST];
@@ -47,8 +42,7 @@ static void check_random(wlmi_random *random, int rows, int cols, int count, int
   free(named);
 }
 
-static void random_coo_becomes_csr(void **state) {
-  (void)state;
+TEST(random_coo_becomes_csr) {
   wlmi_random random = wlmi_random_for(1, 0, 0);
   for (int round = 0; round < 300; round++) {
     int rows = 1 + (int)wlmi_random_below(&random, 40), cols = 1 + (int)wlmi_random_below(&random, 300);
@@ -56,8 +50,7 @@ static void random_coo_becomes_csr(void **state) {
   }
 }
 
-static void empty_shapes(void **state) {
-  (void)state;
+TEST(empty_shapes) {
   static const int64_t shapes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     wlmi_csr_host csr;
@@ -68,8 +61,7 @@ static void empty_shapes(void **state) {
   }
 }
 
-static void entries_outside_are_named(void **state) {
-  (void)state;
+TEST(entries_outside_are_named) {
   static const int32_t bad[][2] = {{2, 0}, {0, 3}, {-1, 0}, {0, -1}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     int32_t r[] = {0, bad[i][0]}, c[] = {0, bad[i][1]};
@@ -80,16 +72,14 @@ static void entries_outside_are_named(void **state) {
   }
 }
 
-static void impossible_sizes_are_refused(void **state) {
-  (void)state;
+TEST(impossible_sizes_are_refused) {
   wlmi_csr_host csr;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_csr_from_coo(-1, 3, 0, NULL, NULL, NULL, &csr));
   assert_status(WLM_ERR_OVERFLOW, wlmi_csr_from_coo(1, INT64_C(1) << 31, 0, NULL, NULL, NULL, &csr));
   assert_status(WLM_ERR_OVERFLOW, wlmi_csr_from_coo(INT64_MAX, 1, 0, NULL, NULL, NULL, &csr));
 }
 
-static void repeated_places_are_summed_in_double(void **state) {
-  (void)state;
+TEST(repeated_places_are_summed_in_double) {
   int32_t r[] = {0, 0, 0}, c[] = {1, 1, 1};
   float v[] = {1e8f, 1.0f, -1e8f};
   wlmi_csr_host csr;
@@ -105,8 +95,7 @@ static int by_column_then_position(const void *a, const void *b) {
 }
 
 /* Entries are words of column and position, so sorting the words is the stable sort by column. */
-static void sort_is_stable(void **state) {
-  (void)state;
+TEST(sort_is_stable) {
   wlmi_random random = wlmi_random_for(2, 0, 0);
   uint64_t entries[1000], scratch[1000], expected[1000];
   for (int64_t count = 0; count < 1000; count += 1 + count / 40) {
@@ -116,16 +105,4 @@ static void sort_is_stable(void **state) {
     wlmi_sort_entries(entries, scratch, count);
     assert_memory_equal(entries, expected, (size_t)count * sizeof *entries);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_coo_becomes_csr),
-      cmocka_unit_test(empty_shapes),
-      cmocka_unit_test(entries_outside_are_named),
-      cmocka_unit_test(impossible_sizes_are_refused),
-      cmocka_unit_test(repeated_places_are_summed_in_double),
-      cmocka_unit_test(sort_is_stable),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

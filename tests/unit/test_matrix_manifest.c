@@ -1,21 +1,15 @@
 /* What the shared data folder has: its matrices against their lines in the manifest and in bench/suites/sources.tsv,
  * and the published statistics against those of the twins. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 
 #include "core/csr/stats.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
-#include "support/require.h"
+#include "support/test.h"
 #include "support/tsv.h"
 
 #define DATA WLM_SOURCE_DIR "/../shared/data/"
@@ -48,8 +42,7 @@ static void check_matrix(const tsv_table *manifest, int i) {
   wlmi_csr_host_release(&csr);
 }
 
-static void real_matrices(void **state) {
-  (void)state;
+TEST(real_matrices) {
   tsv_table manifest;
   needs_data();
   assert_true(tsv_read(DATA "MANIFEST.tsv", &manifest));
@@ -60,8 +53,7 @@ static void real_matrices(void **state) {
 }
 
 /* By these numbers users verify a matrix that they have downloaded. */
-static void sources_describe_the_matrices(void **state) {
-  (void)state;
+TEST(sources_describe_the_matrices) {
   tsv_table sources;
   int found = 0;
   needs_data();
@@ -95,8 +87,7 @@ static void sources_describe_the_matrices(void **state) {
 }
 
 /* The targets of tests/unit/twins.tsv are the published numbers. */
-static void twins_have_the_published_targets(void **state) {
-  (void)state;
+TEST(twins_have_the_published_targets) {
   static const char *const names[][2] = {{"twin:reddit", "Reddit"},
                                          {"twin:proteins", "ogbn-proteins"},
                                          {"twin:products", "ogbn-products"},
@@ -124,13 +115,4 @@ static void twins_have_the_published_targets(void **state) {
   assert_int_equal(found, 8);
   tsv_free(&pins);
   tsv_free(&published);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(real_matrices),
-      cmocka_unit_test(sources_describe_the_matrices),
-      cmocka_unit_test(twins_have_the_published_targets),
-  };
-  return test_group(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Matrix Market: which files are read and which refused, with the line of the error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-/**/
-#include <cmocka.h>
 
 #include "core/csr/lines.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 #define BANNER(kind) "%%MatrixMarket matrix coordinate " kind "\n"
 
@@ -86,8 +81,7 @@ static void write_gzip(const char *path, const void *data, size_t size) {
   assert_int_equal(gzclose(file), Z_OK);
 }
 
-static void banners_of_other_spelling(void **state) {
-  (void)state;
+TEST(banners_of_other_spelling) {
   for (size_t i = 0; i < sizeof banners / sizeof *banners; i++)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
       char text[200];
@@ -101,8 +95,7 @@ static void banners_of_other_spelling(void **state) {
     }
 }
 
-static void good_files(void **state) {
-  (void)state;
+TEST(good_files) {
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char text[400];
     wlmi_csr_host csr;
@@ -182,8 +175,7 @@ static const struct {
     {BANNER("real skew-symmetric") "2 2 1\n2 2 1\n", WLM_ERR_PARSE, ":3:", "diagonal"},
 };
 
-static void bad_files(void **state) {
-  (void)state;
+TEST(bad_files) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char place[400];
     wlmi_csr_host csr = {.rows = 7};
@@ -198,8 +190,7 @@ static void bad_files(void **state) {
   }
 }
 
-static void nul_byte_is_not_text(void **state) {
-  (void)state;
+TEST(nul_byte_is_not_text) {
   static const char text[] = BANNER("real general") "1 1 1\n1 1\0 1\n";
   wlmi_csr_host csr;
   write_whole(folder_file(&folder, "nul.mtx"), text, sizeof text - 1);
@@ -207,8 +198,7 @@ static void nul_byte_is_not_text(void **state) {
   assert_contains(wlm_error_detail(), "nul.mtx:3: a NUL byte");
 }
 
-static void files_that_cannot_be_read(void **state) {
-  (void)state;
+TEST(files_that_cannot_be_read) {
   wlmi_csr_host csr;
   assert_status(WLM_ERR_NOT_FOUND, wlmi_input_read(folder_file(&folder, "missing.mtx"), &csr));
   assert_contains(wlm_error_detail(), "missing.mtx");
@@ -256,8 +246,7 @@ static void check_many(const wlmi_csr_host *csr) {
   assert_true(sum == expected && weighted == expected_weighted);
 }
 
-static void plain_and_gzip_are_the_same(void **state) {
-  (void)state;
+TEST(plain_and_gzip_are_the_same) {
   size_t size;
   char *text = many_entries(&size);
   wlmi_csr_host csr;
@@ -273,8 +262,7 @@ static void plain_and_gzip_are_the_same(void **state) {
   free(text);
 }
 
-static void damaged_gzip_is_reported(void **state) {
-  (void)state;
+TEST(damaged_gzip_is_reported) {
   size_t size, gz_size;
   char *text = many_entries(&size);
   wlmi_csr_host csr;
@@ -305,8 +293,7 @@ static void damaged_gzip_is_reported(void **state) {
 }
 
 /* Only comments may be longer than the buffer; what follows them is read. */
-static void long_lines(void **state) {
-  (void)state;
+TEST(long_lines) {
   static const size_t lengths[] = {WLM_LINES_BUFFER - 3, WLM_LINES_BUFFER - 2, WLM_LINES_BUFFER - 1,
                                    WLM_LINES_BUFFER,     WLM_LINES_BUFFER + 1, 5 * WLM_LINES_BUFFER / 2};
   static const char *const ends[] = {"\n", "\r\n", "\r"};
@@ -366,8 +353,7 @@ static void refuse_bytes(const char *name, const void *bytes, size_t size, const
   }
 }
 
-static void packed_files_say_what_to_do(void **state) {
-  (void)state;
+TEST(packed_files_say_what_to_do) {
   char tar[512] = "suite/a.mtx";
   memcpy(tar + 257, "ustar", 5);
   refuse_bytes("suite.tar", tar, sizeof tar, "a tar archive; unpack it by tar -xf");
@@ -377,17 +363,4 @@ static void packed_files_say_what_to_do(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(good_files),
-      cmocka_unit_test(bad_files),
-      cmocka_unit_test(nul_byte_is_not_text),
-      cmocka_unit_test(files_that_cannot_be_read),
-      cmocka_unit_test(plain_and_gzip_are_the_same),
-      cmocka_unit_test(damaged_gzip_is_reported),
-      cmocka_unit_test(long_lines),
-      cmocka_unit_test(banners_of_other_spelling),
-      cmocka_unit_test(packed_files_say_what_to_do),
-  };
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

@@ -1,15 +1,11 @@
 /* Compares parsed decimal numbers with the C library, mainly where the fast path is uncertain. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/random.h"
 #include "core/csr/lines.h"
+#include "support/test.h"
 
 static locale_t c_locale;
 
@@ -46,8 +42,7 @@ static float random_float(wlmi_random *random) {
   return value;
 }
 
-static void random_numbers(void **state) {
-  (void)state;
+TEST(random_numbers) {
   static const char *const formats[] = {"%.9g", "%.6g", "%.17e", "%.15f", "%.3E", "%.25e"};
   wlmi_random random = wlmi_random_for(1, 0, 0);
   char text[400];
@@ -60,8 +55,7 @@ static void random_numbers(void **state) {
 }
 
 /* Numbers halfway between two floats, and just above and below. */
-static void halfway_numbers(void **state) {
-  (void)state;
+TEST(halfway_numbers) {
   wlmi_random random = wlmi_random_for(2, 0, 0);
   char text[400];
   for (int i = 0; i < 20000; i++) {
@@ -83,8 +77,7 @@ static void halfway_numbers(void **state) {
   }
 }
 
-static void forms(void **state) {
-  (void)state;
+TEST(forms) {
   static const char *const texts[] = {"0",
                                       "-0",
                                       "+1",
@@ -127,8 +120,7 @@ static void forms(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) same_as_library(texts[i]);
 }
 
-static void exponents_of_fortran(void **state) {
-  (void)state;
+TEST(exponents_of_fortran) {
   static const struct {
     const char *text;
     float value;
@@ -145,8 +137,7 @@ static void exponents_of_fortran(void **state) {
   assert_null(wlmi_parse_float(text, c_locale, &value));
 }
 
-static void not_numbers(void **state) {
-  (void)state;
+TEST(not_numbers) {
   static const char *const texts[] = {"",  "-",  "+", ".",  "e5", "1e", "1e+", "--1",  "+-1",  "x",
                                       "i", "na", "-", "in", "d5", "1d", "1D+", "1d39", "1.0dx"};
   float value;
@@ -154,8 +145,7 @@ static void not_numbers(void **state) {
     if (wlmi_parse_float(texts[i], c_locale, &value)) fail_msg("'%s' was taken for a number", texts[i]);
 }
 
-static void ends_behind_the_number(void **state) {
-  (void)state;
+TEST(ends_behind_the_number) {
   float value;
   const char *text = "12.5e1x";
   assert_ptr_equal(wlmi_parse_float(text, c_locale, &value), text + 6);
@@ -164,8 +154,7 @@ static void ends_behind_the_number(void **state) {
   assert_ptr_equal(wlmi_parse_float(text, c_locale, &value), text + 1);
 }
 
-static void integers(void **state) {
-  (void)state;
+TEST(integers) {
   int64_t value;
   const char *text = "-9223372036854775807 ";
   assert_ptr_equal(wlmi_parse_int64(text, &value), text + 20);
@@ -179,12 +168,4 @@ static void integers(void **state) {
   assert_int_equal(value, 7);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_numbers), cmocka_unit_test(halfway_numbers),
-      cmocka_unit_test(forms),          cmocka_unit_test(exponents_of_fortran),
-      cmocka_unit_test(not_numbers),    cmocka_unit_test(ends_behind_the_number),
-      cmocka_unit_test(integers),
-  };
-  return cmocka_run_group_tests(tests, open_locale, close_locale);
-}
+GROUP(open_locale, close_locale)

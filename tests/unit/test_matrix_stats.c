@@ -1,22 +1,16 @@
 /* Row statistics against counts by hand and by a naive method; what changes the fingerprint; buckets. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/hash.h"
 #include "core/base/random.h"
 #include "core/csr/stats.h"
 #include "core/csr/validate.h"
 #include "core/problem/bucket.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
-static void by_hand(void **state) {
-  (void)state;
+TEST(by_hand) {
   const int32_t rowptr[] = {0, 0, 5, 6, 26}, colind[26] = {0}; /* lengths 0 5 1 20 */
   wlm_stats s;
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
@@ -33,8 +27,7 @@ static void by_hand(void **state) {
   assert_true(fabs(s.top_share - 20.0 / 26) < 1e-15);
 }
 
-static void empty_matrices(void **state) {
-  (void)state;
+TEST(empty_matrices) {
   const int64_t rowptr[] = {0, 0, 0, 0};
   for (int64_t rows = 0; rows < 4; rows += 3) {
     wlm_stats s;
@@ -52,8 +45,7 @@ static int descending(const void *a, const void *b) {
 }
 
 /* Lengths beyond the exact bins of the histogram. */
-static void top_share_without_sorting(void **state) {
-  (void)state;
+TEST(top_share_without_sorting) {
   enum { ROWS = 3000 };
   wlmi_random random = wlmi_random_for(1, 0, 0);
   int64_t rowptr[ROWS + 1] = {0}, length[ROWS], sample[WLM_STATS_SAMPLES] = {0};
@@ -76,8 +68,7 @@ static void top_share_without_sorting(void **state) {
 }
 
 /* Offsets of the type that was not given. */
-static void another_type_is_suggested(void **state) {
-  (void)state;
+TEST(another_type_is_suggested) {
   static const int64_t wide[][5] = {{0, 2, 3, 4, 4}, {0, 4}};
   static const int32_t narrow[][8] = {{0, 2, 3, 4, 4}, {0, 0, 4, 4, 4, 4, 4}};
   static const int32_t colind[8] = {0};
@@ -97,8 +88,7 @@ static void another_type_is_suggested(void **state) {
   }
 }
 
-static void bad_rowptr_is_named(void **state) {
-  (void)state;
+TEST(bad_rowptr_is_named) {
   static const struct {
     int64_t rowptr[4], nnz;
     const char *what;
@@ -146,8 +136,7 @@ static void *measure_reallocate(void *user, void *old, size_t size) { return (vo
 static void measure_release(void *user, void *old) { (void)user, free(old); }
 
 /* Measuring a matrix must need little memory, as it may be used only once. */
-static void a_small_matrix_takes_little_memory(void **state) {
-  (void)state;
+TEST(a_small_matrix_takes_little_memory) {
   static const wlm_allocator measuring = {measure_allocate, measure_reallocate, measure_release, NULL};
   const int32_t rowptr[] = {0, 4, 9, 10};
   wlm_stats s;
@@ -158,8 +147,7 @@ static void a_small_matrix_takes_little_memory(void **state) {
   assert_true(most_allocated > 0 && most_allocated < 1024);
 }
 
-static void sample_positions(void **state) {
-  (void)state;
+TEST(sample_positions) {
   assert_int_equal(wlmi_stats_sample_count(0), 0);
   for (int64_t nnz = 1; nnz < 20000; nnz += 1 + nnz / 7) {
     int64_t count = wlmi_stats_sample_count(nnz);
@@ -175,8 +163,7 @@ static int same_fingerprint(const wlm_stats *a, const wlm_stats *b) {
   return !memcmp(a->fingerprint, b->fingerprint, sizeof a->fingerprint);
 }
 
-static void fingerprint_sees_shape_rowptr_and_sampled_columns(void **state) {
-  (void)state;
+TEST(fingerprint_sees_shape_rowptr_and_sampled_columns) {
   enum { ROWS = 3000, PER_ROW = 3, NNZ = ROWS * PER_ROW };
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static int64_t wide_rowptr[ROWS + 1], wide_colind[NNZ];
@@ -199,8 +186,7 @@ static void fingerprint_sees_shape_rowptr_and_sampled_columns(void **state) {
 }
 
 /* The fingerprint is one hash over little-endian int64 numbers. Stored fingerprints depend on this definition. */
-static void fingerprint_is_pinned(void **state) {
-  (void)state;
+TEST(fingerprint_is_pinned) {
   const int64_t words[] = {2, 3, 3, 0, 1, 3, 2, 0, 1};
   const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
   unsigned char bytes[sizeof words];
@@ -212,8 +198,7 @@ static void fingerprint_is_pinned(void **state) {
 }
 
 /* Computing stats and fingerprint separately gives the same as computing both at once. */
-static void in_two_steps(void **state) {
-  (void)state;
+TEST(in_two_steps) {
   const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
   const int64_t sample[] = {2, 0, 1}, outside[] = {2, 0, 3};
   wlm_stats both, s;
@@ -226,8 +211,7 @@ static void in_two_steps(void **state) {
   assert_memory_equal(&s, &both, sizeof s);
 }
 
-static void buckets(void **state) {
-  (void)state;
+TEST(buckets) {
   static const struct {
     int64_t rows, nnz;
     double cv;
@@ -250,21 +234,4 @@ static void buckets(void **state) {
     assert_int_equal(bucket.half_log2_mean, cases[i].half_log2_mean);
     assert_int_equal(bucket.cv_class, cases[i].cv_class);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),
-      cmocka_unit_test(empty_matrices),
-      cmocka_unit_test(top_share_without_sorting),
-      cmocka_unit_test(a_small_matrix_takes_little_memory),
-      cmocka_unit_test(another_type_is_suggested),
-      cmocka_unit_test(bad_rowptr_is_named),
-      cmocka_unit_test(sample_positions),
-      cmocka_unit_test(fingerprint_sees_shape_rowptr_and_sampled_columns),
-      cmocka_unit_test(fingerprint_is_pinned),
-      cmocka_unit_test(in_two_steps),
-      cmocka_unit_test(buckets),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

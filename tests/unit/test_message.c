@@ -1,11 +1,5 @@
 /* Messages: which texts are accepted, their normal form, errors, and derivatives. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +7,7 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
@@ -34,8 +28,7 @@ static void check_normal(const char *text, const char *wanted) {
   "s5:edge_sum=h5;s6:edge_sum=h6;s7:edge_sum=h7+s0;"                                                                \
   "edge_sum=h8+h9+g0+g1+g2+g3+g4+g5+s0+s1+s2+s3+s4+s5+s6+s7"
 
-static void normal_forms(void **state) {
-  (void)state;
+TEST(normal_forms) {
   static const struct {
     const char *text, *normal;
   } cases[] = {
@@ -86,8 +79,7 @@ static void assert_operand(const wlmi_message *m, int i, const char *name, wlm_p
   assert_int_equal(m->operand[i].source, source);
 }
 
-static void tables(void **state) {
-  (void)state;
+TEST(tables) {
   wlmi_message m;
   assert_status(WLM_OK, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
   assert_int_equal(m.operands, 9);
@@ -111,8 +103,7 @@ static void tables(void **state) {
   wlmi_message_release(&m);
 }
 
-static void errors(void **state) {
-  (void)state;
+TEST(errors) {
   static const struct {
     const char *text, *says;
   } cases[] = {
@@ -203,8 +194,7 @@ static void expect_refusal(wlm_problem problem, wlm_status status, const char *s
   assert_contains(wlm_error_detail(), says);
 }
 
-static void refusals(void **state) {
-  (void)state;
+TEST(refusals) {
   wlm_problem p = problem_of("sum=b;mean=b");
   p.sampling = (wlm_sampling){.sample = WLM_SAMPLE_BUCKET, .norm = WLM_NORM_KEPT, .width = 32};
   expect_refusal(p, WLM_ERR_UNSUPPORTED, "norm with the result mean has no meaning");
@@ -232,8 +222,7 @@ static void refusals(void **state) {
 }
 
 /* Equal problems get one key: the type of positions counts only where they are written or read. */
-static void positions_in_keys(void **state) {
-  (void)state;
+TEST(positions_in_keys) {
   static const struct {
     const char *text;
     int want_argmax;
@@ -260,8 +249,7 @@ static void positions_in_keys(void **state) {
   }
 }
 
-static void positions_beyond_their_type(void **state) {
-  (void)state;
+TEST(positions_beyond_their_type) {
   static const struct {
     const char *text;
     int want_argmax;
@@ -345,8 +333,7 @@ static void check_everywhere(const char *text) {
   }
 }
 
-static void derivatives_of_functions(void **state) {
-  (void)state;
+TEST(derivatives_of_functions) {
   static const char *const arguments[] = {"(u)", "(u,v)", "(u,v,w)"};
   static const char *const inner[] = {"(u*v)", "(u*v,v-w)", "(u*v,v-w,w*w)"};
   for (int i = 0; i < WLM_FUNCTIONS; i++) {
@@ -359,8 +346,7 @@ static void derivatives_of_functions(void **state) {
 }
 
 /* Where a factor is 0 and another infinite; as PyTorch's. */
-static void derivatives_of_powers_of_zero(void **state) {
-  (void)state;
+TEST(derivatives_of_powers_of_zero) {
   static const struct {
     const char *text;
     int operand;
@@ -382,8 +368,7 @@ static void derivatives_of_powers_of_zero(void **state) {
   }
 }
 
-static void derivatives_of_expressions(void **state) {
-  (void)state;
+TEST(derivatives_of_expressions) {
   static const char *const texts[] = {
       "u",
       "2",
@@ -428,8 +413,7 @@ static void derivatives_of_expressions(void **state) {
 }
 
 /* By PyTorch's conventions at the steps themselves. */
-static void derivatives_at_steps(void **state) {
-  (void)state;
+TEST(derivatives_at_steps) {
   static const struct {
     const char *text;
     double by_u;
@@ -472,8 +456,7 @@ static double finish_value(const char *text, double acc, double a, double b) {
   return result.value[0];
 }
 
-static void slopes_of_built_in_messages(void **state) {
-  (void)state;
+TEST(slopes_of_built_in_messages) {
   for (wlm_message m = WLM_MUL; wlmi_message_name(m); m++) {
     const wlmi_slopes *slopes = &wlmi_message_slopes[m];
     wlmi_operator op = {0};
@@ -488,8 +471,7 @@ static void slopes_of_built_in_messages(void **state) {
 
 /* ---- gradients ------------------------------------------------------------------------------------------ */
 
-static void gradient_texts(void **state) {
-  (void)state;
+TEST(gradient_texts) {
   static const struct {
     const char *text, *by, *gradient;
     int transpose;
@@ -545,8 +527,7 @@ static void gradient_texts(void **state) {
 }
 
 /* A mean divides by the edges that are kept, and a maximum has one winner. */
-static void gradients_of_samples(void **state) {
-  (void)state;
+TEST(gradients_of_samples) {
   const wlm_sampling sampling = {.sample = WLM_SAMPLE_FASTRAND, .width = 24};
   wlmi_message m;
   wlmi_text text = {0};
@@ -564,8 +545,7 @@ static void gradients_of_samples(void **state) {
   wlmi_message_release(&m);
 }
 
-static void gradient_errors(void **state) {
-  (void)state;
+TEST(gradient_errors) {
   static const struct {
     const char *text, *by;
     wlm_status status;
@@ -597,8 +577,7 @@ static void gradient_errors(void **state) {
 }
 
 /* Which messages move a line of n for each edge. */
-static void lines_of_edges(void **state) {
-  (void)state;
+TEST(lines_of_edges) {
   static const struct {
     const char *text;
     int has;
@@ -611,25 +590,4 @@ static void lines_of_edges(void **state) {
     if (wlmi_message_has_edge_lines(&message) != cases[i].has) fail_msg("%s", cases[i].text);
     wlmi_message_release(&message);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(normal_forms),
-      cmocka_unit_test(lines_of_edges),
-      cmocka_unit_test(tables),
-      cmocka_unit_test(errors),
-      cmocka_unit_test(refusals),
-      cmocka_unit_test(positions_in_keys),
-      cmocka_unit_test(positions_beyond_their_type),
-      cmocka_unit_test(derivatives_of_functions),
-      cmocka_unit_test(derivatives_of_powers_of_zero),
-      cmocka_unit_test(derivatives_of_expressions),
-      cmocka_unit_test(derivatives_at_steps),
-      cmocka_unit_test(slopes_of_built_in_messages),
-      cmocka_unit_test(gradient_texts),
-      cmocka_unit_test(gradients_of_samples),
-      cmocka_unit_test(gradient_errors),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* The float64 reference of messages against values computed by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/reference/message.h"
 #include "core/reference/reference.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 enum { ROWS = 4, COLS = 3, EDGES = 6, N = 2 };
 
@@ -89,8 +83,7 @@ static void check(const char *text, int64_t heads, int transpose, int count, con
 }
 #define CHECK(text, heads, transpose, count, ...) check(text, heads, transpose, count, (const double[]){__VA_ARGS__})
 
-static void results_of_rows(void **state) {
-  (void)state;
+TEST(results_of_rows) {
   CHECK("sum=b", 1, 0, 8, 13, 5, 0, 0, 7, 2, 27, 4);
   CHECK("sum=a*b", 1, 0, 8, 6 - 30, 8 - 3, 0, 0, 28, 8, 10 + 50 - 14, 1 + 5 - 4);
   CHECK("sum=b;mean=b;max=b;min=b;prod=b", 1, 0, 8,                 /* five results in one walk */
@@ -104,8 +97,7 @@ static void results_of_rows(void **state) {
 }
 
 /* Operands of rows and columns keep their places: the walked rows are the columns of A. */
-static void results_of_columns(void **state) {
-  (void)state;
+TEST(results_of_columns) {
   CHECK("sum=x", 1, 1, 6, 1 + 4 + 4, -9, 3 + 4, -7, 1, -1);
   CHECK("sum=a*x", 1, 1, 6, -3 + 4 + 20, 3 - 4 - 20, 12 - 8, -12 + 8, 2, -2);
   CHECK("sum=b", 1, 1, 6, 30, 3, 14, 4, 3, 4);
@@ -115,8 +107,7 @@ static void results_of_columns(void **state) {
 }
 
 /* In the order of the walked edges. */
-static void results_of_edges(void **state) {
-  (void)state;
+TEST(results_of_edges) {
   CHECK("edge=x*b", 1, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
   CHECK("edge_sum=x*b", 1, 0, 6, -1, 9, 15, 36, 36, 20);
   CHECK("edge_sum=x*b", 2, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
@@ -126,8 +117,7 @@ static void results_of_edges(void **state) {
 }
 
 /* The hash of the seed and of the place in A, times the heads, decides: the same edges of A and of A^T. */
-static void dropout(void **state) {
-  (void)state;
+TEST(dropout) {
   enum { HEADS = 2 };
   static const double dropped = 0.375;
   int zeros = 0;
@@ -156,8 +146,7 @@ static void dropout(void **state) {
 }
 
 /* Row 0 has scores 2 and -3, row 2 one, row 3 the scores 1, 5 and -2. A row without edges gives 0 and -inf. */
-static void softmax(void **state) {
-  (void)state;
+TEST(softmax) {
   const double w = 1 / (1 + exp(-5)), u = exp(-4), v = exp(-7), total = u + 1 + v;
   case_of_text c;
   begin(&c, "score=a;softmax=b", 1, 0);
@@ -179,8 +168,7 @@ static void softmax(void **state) {
 }
 
 /* Of an edge that a sample takes twice both count, and edges that it leaves out have no part in it. */
-static void softmax_of_samples(void **state) {
-  (void)state;
+TEST(softmax_of_samples) {
   const double w = 2 / (2 + exp(-7)), v = exp(-7) / (2 + exp(-7));
   case_of_text c;
   begin(&c, "score=a;softmax=b;edge_sum=a", 1, 0);
@@ -196,8 +184,7 @@ static void softmax_of_samples(void **state) {
 }
 
 /* Sums over the columns of a head, of which one reads another. */
-static void sums(void **state) {
-  (void)state;
+TEST(sums) {
   CHECK("s:edge_sum=x*b;sum=s*b", 1, 0, 8, -3 + 90, -4 + 9, 0, 0, 15 * 7, 30, 720 + 140, 36 * 2 + 40);
   CHECK("s:edge_sum=x*b;edge=s", 2, 0, 12, 3, -4, 10, -1, 21, -6, 40, -4, 40, -4, 28, -8);
   CHECK("s:edge_sum=x*b;t:edge_sum=s+b;edge=t", 1, 0, 12, 5, 5, 29, 29, 39, 39, 83, 83, 83, 83, 49, 49);
@@ -286,15 +273,13 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   wlmi_message_release(&forward.message);
 }
 
-static void gradients_of_softmax(void **state) {
-  (void)state;
+TEST(gradients_of_softmax) {
   wlmi_edge_share taken[EDGES] = {{1, 1}, {2, 1}, {3, 1}, {0, 1}, {1, 1}, {2, 1}};
   check_gradients_of_softmax(NULL);
   check_gradients_of_softmax(taken);
 }
 
-static void widths(void **state) {
-  (void)state;
+TEST(widths) {
   static const float one[] = {100, 200, 300, 400}, lines[] = {1, 2, 3, 4, 5, 6, 7, 8};
   static const float by_head[] = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}, two[] = {0.5f, 2};
   case_of_text c;
@@ -331,8 +316,7 @@ static void widths(void **state) {
   wlmi_message_release(&c.message);
 }
 
-static void heads_of_values(void **state) {
-  (void)state;
+TEST(heads_of_values) {
   float by_head[2 * EDGES];
   wlmi_csr_host with_heads = a;
   case_of_text c;
@@ -355,8 +339,7 @@ static void assert_positions(const case_of_text *c, int r, const int64_t *wanted
       fail_msg("position [%d] is %d instead of %d", i, (int)c->positions[r][i], (int)wanted[i]);
 }
 
-static void positions(void **state) {
-  (void)state;
+TEST(positions) {
   static const float with_nan[] = {NAN, 5, 5, 5, 3, NAN};
   case_of_text c;
   begin(&c, "max=b;min=b", 1, 0);
@@ -379,8 +362,7 @@ static void positions(void **state) {
   wlmi_message_release(&c.message);
 }
 
-static void wins(void **state) {
-  (void)state;
+TEST(wins) {
   static const int32_t narrow[] = {1, 0, -1, -1, 2, -1, 4, 5};
   static const int64_t wide[] = {1, 0, -1, -1, 2, -1, 4, 5};
   for (int transpose = 0; transpose < 2; transpose++)
@@ -400,8 +382,7 @@ static void wins(void **state) {
 }
 
 /* Some rows, some of them without their edges, and no edge results at all. */
-static void chosen_rows(void **state) {
-  (void)state;
+TEST(chosen_rows) {
   static const int64_t ids[] = {3, 0, 2}, edge_first[] = {0, 0, 2, 3};
   case_of_text c;
   begin(&c, "sum=b;edge=x*b", 1, 0);
@@ -425,8 +406,7 @@ static void chosen_rows(void **state) {
 }
 
 /* Blocks of columns: more than one, and the last one partly used. */
-static void many_columns(void **state) {
-  (void)state;
+TEST(many_columns) {
   enum { WIDE = 150, HEADS = 3 };
   static float wide_b[COLS * WIDE];
   static double sum[ROWS * WIDE], edge_sum[EDGES * HEADS];
@@ -455,8 +435,7 @@ static void many_columns(void **state) {
 }
 
 /* Sums of products and products agree with the reference of SpMM; maxima are measured by the largest message. */
-static void scales(void **state) {
-  (void)state;
+TEST(scales) {
   case_of_text c;
   double product[ROWS * N], its_scale[ROWS * N];
   wlm_problem sum = WLM_PROBLEM_INIT;
@@ -478,8 +457,7 @@ static void scales(void **state) {
 
 /* The scale of a sum of two terms of 1: sqrt(2) times as much if they may be equal, so that their errors add up. They
  * differ where an operand in the caller's memory differs from edge to edge. */
-static void scales_of_equal_terms(void **state) {
-  (void)state;
+TEST(scales_of_equal_terms) {
   static float ones[EDGES * N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   static const struct {
     const char *text;
@@ -504,8 +482,7 @@ static void scales_of_equal_terms(void **state) {
   }
 }
 
-static void one_message(void **state) {
-  (void)state;
+TEST(one_message) {
   case_of_text c;
   double value, size;
   begin(&c, "sum=b;max=a*x", 1, 1);
@@ -541,32 +518,7 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
 }
 
 /* Each message gets the product of the others, also where one or several are 0. */
-static void gradients_of_products(void **state) {
-  (void)state;
+TEST(gradients_of_products) {
   check_product(x, (const double[]){-11, -7, 0, 0, -1, -1, -72, -85});
   check_product((const float[]){3, 1, 0, 0, 7, 5, 10, 2}, (const double[]){-7, -3, 0, 0, -1, -1, 0, -1});
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(results_of_rows),
-      cmocka_unit_test(results_of_columns),
-      cmocka_unit_test(results_of_edges),
-      cmocka_unit_test(dropout),
-      cmocka_unit_test(softmax),
-      cmocka_unit_test(softmax_of_samples),
-      cmocka_unit_test(sums),
-      cmocka_unit_test(gradients_of_softmax),
-      cmocka_unit_test(widths),
-      cmocka_unit_test(heads_of_values),
-      cmocka_unit_test(positions),
-      cmocka_unit_test(wins),
-      cmocka_unit_test(chosen_rows),
-      cmocka_unit_test(many_columns),
-      cmocka_unit_test(scales),
-      cmocka_unit_test(scales_of_equal_terms),
-      cmocka_unit_test(one_message),
-      cmocka_unit_test(gradients_of_products),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

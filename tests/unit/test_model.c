@@ -1,11 +1,7 @@
 /* The cost model: what it learns and predicts, and that damaged blobs are refused. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/hash.h"
 #include "core/base/memory.h"
@@ -13,6 +9,7 @@
 #include "support/emit_fixture.h"
 #include "support/meter.h"
 #include "support/planted.h"
+#include "support/test.h"
 #include "tuner/boost.h"
 #include "tuner/train.h"
 
@@ -21,8 +18,7 @@ enum { UNSEEN = 12 };
 /* ---- learning -------------------------------------------------------------------------------------------- */
 
 /* Kernels that keep rows whole take as long as one group of threads needs for the longest row; others divide it. */
-static void whole_rows_are_walked_to_their_end(void **state) {
-  (void)state;
+TEST(whole_rows_are_walked_to_their_end) {
   wlm_stats s = WLM_STATS_INIT;
   s.rows = s.cols = 1 << 14;
   s.nnz = 1 << 17;
@@ -46,8 +42,7 @@ static void whole_rows_are_walked_to_their_end(void **state) {
   wlmi_candidates_drop(list);
 }
 
-static void finds_the_planted_winner_on_unseen_matrices(void **state) {
-  (void)state;
+TEST(finds_the_planted_winner_on_unseen_matrices) {
   const wlmi_model model = *planted_learned();
   double logs = 0, worst = 0, off = 0;
   for (int m = 0; m < UNSEEN; m++) {
@@ -80,14 +75,12 @@ static void finds_the_planted_winner_on_unseen_matrices(void **state) {
   assert_true(model.spread > 0.005 && model.spread < 0.3);
 }
 
-static void too_few_matrices_give_no_model(void **state) {
-  (void)state;
+TEST(too_few_matrices_give_no_model) {
   wlmi_model model = planted_train(WLM_TRAIN_MATRICES - 1);
   assert_int_equal(model.tree_count, 0);
 }
 
-static void same_measurements_give_the_same_bytes(void **state) {
-  (void)state;
+TEST(same_measurements_give_the_same_bytes) {
   void *left, *right;
   size_t left_size, right_size;
   wlmi_model a = planted_train(WLM_TRAIN_MATRICES), b = planted_train(WLM_TRAIN_MATRICES);
@@ -103,8 +96,7 @@ static void same_measurements_give_the_same_bytes(void **state) {
 }
 
 /* The target is a step in one feature: the first tree finds it, and all trees together reach it. */
-static void boosting_finds_a_step(void **state) {
-  (void)state;
+TEST(boosting_finds_a_step) {
   enum { COUNT = 500, TREES = 60 };
   static wlmi_boost_sample samples[COUNT];
   static wlmi_tree trees[TREES];
@@ -126,8 +118,7 @@ static void boosting_finds_a_step(void **state) {
 }
 
 /* Whichever allocation fails, and also if none does. */
-static void boosting_keeps_no_memory(void **state) {
-  (void)state;
+TEST(boosting_keeps_no_memory) {
   enum { COUNT = 20 };
   static wlmi_boost_sample samples[COUNT];
   const wlmi_boost_options options = {.trees = 1, .rate = 0.2, .ridge = 0, .least = 5};
@@ -148,8 +139,7 @@ static void boosting_keeps_no_memory(void **state) {
 
 /* What all samples of a group have in common, which no feature tells and which is much greater than the step, does not
  * hide the step. */
-static void boosting_within_groups_finds_a_step(void **state) {
-  (void)state;
+TEST(boosting_within_groups_finds_a_step) {
   enum { GROUPS = 50, EACH = 10, COUNT = GROUPS * EACH, TREES = 60 };
   static wlmi_boost_sample samples[COUNT];
   static wlmi_tree trees[TREES];
@@ -174,8 +164,7 @@ static void boosting_within_groups_finds_a_step(void **state) {
 
 /* ---- unusual input ------------------------------------------------------------------------------------------ */
 
-static void unusual_matrices_give_finite_times(void **state) {
-  (void)state;
+TEST(unusual_matrices_give_finite_times) {
   wlmi_model model = planted_train(WLM_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
   const int64_t sizes[] = {0, 1, INT64_MAX / 8};
@@ -216,8 +205,7 @@ static void count_release(void *user, void *pointer) {
   free(pointer);
 }
 
-static void evaluating_allocates_nothing(void **state) {
-  (void)state;
+TEST(evaluating_allocates_nothing) {
   wlmi_model model = planted_train(WLM_TRAIN_MATRICES);
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list;
@@ -237,8 +225,7 @@ static void evaluating_allocates_nothing(void **state) {
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
-static void models_are_written_and_read(void **state) {
-  (void)state;
+TEST(models_are_written_and_read) {
   wlmi_model model = planted_train(WLM_TRAIN_MATRICES), again;
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list = planted_candidates(32);
@@ -262,8 +249,7 @@ static void models_are_written_and_read(void **state) {
   wlmi_model_release(&again);
 }
 
-static void damaged_bytes_are_refused(void **state) {
-  (void)state;
+TEST(damaged_bytes_are_refused) {
   wlmi_model model = planted_train(WLM_TRAIN_MATRICES), again;
   unsigned char *blob;
   size_t size;
@@ -283,8 +269,7 @@ static void damaged_bytes_are_refused(void **state) {
 }
 
 /* Numbers that no training gives, in bytes whose checksum is right: a family count beyond the array, for example. */
-static void impossible_numbers_are_refused(void **state) {
-  (void)state;
+TEST(impossible_numbers_are_refused) {
   static const struct {
     int families, processors;
   } wrong[] = {{WLM_MODEL_FAMILIES + 1, 132}, {-1, 132}, {0, 0}, {0, (1 << 20) + 1}};
@@ -312,22 +297,10 @@ static void impossible_numbers_are_refused(void **state) {
   wlmi_free(blob);
 }
 
+GROUP(emit_begin, planted_end)
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_rows_are_walked_to_their_end),
-      cmocka_unit_test(finds_the_planted_winner_on_unseen_matrices),
-      cmocka_unit_test(too_few_matrices_give_no_model),
-      cmocka_unit_test(same_measurements_give_the_same_bytes),
-      cmocka_unit_test(boosting_finds_a_step),
-      cmocka_unit_test(boosting_keeps_no_memory),
-      cmocka_unit_test(boosting_within_groups_finds_a_step),
-      cmocka_unit_test(unusual_matrices_give_finite_times),
-      cmocka_unit_test(evaluating_allocates_nothing),
-      cmocka_unit_test(models_are_written_and_read),
-      cmocka_unit_test(damaged_bytes_are_refused),
-      cmocka_unit_test(impossible_numbers_are_refused),
-  };
   const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
   wlm_set_allocator(&counting);
-  return cmocka_run_group_tests(tests, emit_begin, planted_end);
+  return test_run();
 }

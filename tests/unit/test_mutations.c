@@ -1,17 +1,12 @@
 /* tests/mutations.tsv, which tools/mutate reads: each line names a test or a group of tests and a text that its file
  * has exactly once. A change of such a text has to update the list. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/**/
-#include <cmocka.h>
 
 #include "support/folder.h"
+#include "support/test.h"
 
 static char *text_of_file(const char *name) {
   char path[1000];
@@ -36,8 +31,7 @@ static int has_test(const char *name) {
   return !access(path, R_OK);
 }
 
-static void lines_fit_their_files(void **state) {
-  (void)state;
+TEST(lines_fit_their_files) {
   char *list = text_of_file("tests/mutations.tsv"), *rest = NULL;
   int number = 0, wrong = 0;
   assert_non_null(list);
@@ -57,9 +51,4 @@ static void lines_fit_their_files(void **state) {
   free(list);
   assert_true(number > 100);
   assert_int_equal(wrong, 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(lines_fit_their_files)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

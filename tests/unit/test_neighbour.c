@@ -1,17 +1,12 @@
 /* The neighbour sampler: every batch has the properties that its header promises, checked edge by edge. */
 #include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "bench/neighbour.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
+#include "support/test.h"
 
 static const wlmi_neighbour_options usual = {100, 3, {15, 10, 5}};
 
@@ -80,8 +75,7 @@ static void check_batch(const wlmi_csr_host *graph, const wlmi_neighbour_batch *
   free(seen);
 }
 
-static void batches_are_sampled_from_the_graph(void **state) {
-  (void)state;
+TEST(batches_are_sampled_from_the_graph) {
   static const char *const inputs[] = {"twin:arxiv,scale=0.02", "uniform:rows=3000,d=4", "uniform:rows=60,d=30",
                                        "synth:rows=2000,d=3,cv=2"}; /* the last one has isolated nodes */
   static const wlmi_neighbour_options all[] = {
@@ -114,8 +108,7 @@ static int same_batch(const wlmi_neighbour_batch *a, const wlmi_neighbour_batch 
   return same;
 }
 
-static void seed_decides(void **state) {
-  (void)state;
+TEST(seed_decides) {
   wlmi_csr_host graph;
   assert_status(WLM_OK, wlmi_input_read("twin:arxiv,scale=0.02", &graph));
   wlmi_neighbour_sampler *one = sampler_of(&graph), *other = sampler_of(&graph);
@@ -136,8 +129,7 @@ static void seed_decides(void **state) {
 }
 
 /* Every neighbour of a long row is chosen with equal probability. */
-static void edges_are_chosen_evenly(void **state) {
-  (void)state;
+TEST(edges_are_chosen_evenly) {
   enum { NODES = 40, DEGREE = 20, FANOUT = 5, BATCHES = 4000 };
   static const wlmi_neighbour_options options = {NODES, 1, {FANOUT}};
   wlmi_csr_host graph;
@@ -157,8 +149,7 @@ static void edges_are_chosen_evenly(void **state) {
   wlmi_csr_host_release(&graph);
 }
 
-static void small_graphs(void **state) {
-  (void)state;
+TEST(small_graphs) {
   static int64_t none[] = {0, 0, 0, 0}, loop[] = {0, 1};
   static int32_t self[] = {0};
   const wlmi_csr_host graphs[] = {
@@ -178,8 +169,7 @@ static void small_graphs(void **state) {
   }
 }
 
-static void refuses(void **state) {
-  (void)state;
+TEST(refuses) {
   static const struct {
     wlmi_neighbour_options options;
     const char *named;
@@ -225,8 +215,7 @@ static void scarce_release(void *user, void *old) {
 static const wlm_allocator scarce = {scarce_allocate, scarce_reallocate, scarce_release, NULL};
 
 /* A batch that failed leaves nothing behind; the next one is complete. */
-static void survives_without_memory(void **state) {
-  (void)state;
+TEST(survives_without_memory) {
   wlmi_csr_host graph;
   wlmi_neighbour_batch batch;
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
@@ -249,16 +238,4 @@ static void survives_without_memory(void **state) {
   wlmi_neighbour_batch_release(&expected);
   wlmi_neighbour_destroy(sampler);
   wlmi_csr_host_release(&graph);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(batches_are_sampled_from_the_graph),
-      cmocka_unit_test(seed_decides),
-      cmocka_unit_test(edges_are_chosen_evenly),
-      cmocka_unit_test(small_graphs),
-      cmocka_unit_test(refuses),
-      cmocka_unit_test(survives_without_memory),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* The decisions of online tuning with planted times; nothing is measured. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/random.h"
+#include "support/test.h"
 #include "tuner/online_policy.h"
 
 static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .abandon = 2};
@@ -74,8 +69,7 @@ static void calls(world *w, int count) {
   while (count--) call(w);
 }
 
-static void a_faster_challenger_wins(void **state) {
-  (void)state;
+TEST(a_faster_challenger_wins) {
   for (int delay = 0; delay <= 3; delay += 3) {
     world w;
     begin(&w, &usual, (const double[]){1e-3, 1.3e-3, 0.8e-3}, 3);
@@ -94,8 +88,7 @@ static void a_faster_challenger_wins(void **state) {
 }
 
 /* The bound limits the time really lost over all calls, for any order and times of kernels. */
-static void the_bound_is_kept(void **state) {
-  (void)state;
+TEST(the_bound_is_kept) {
   for (int slow = 0; slow < 5; slow++) {
     const double factor = 1 + 0.2 * slow;
     world w;
@@ -109,8 +102,7 @@ static void the_bound_is_kept(void **state) {
 }
 
 /* With a bound of 0, no challenger that is expected to be slower is tried. */
-static void no_slowdown_means_no_slower_challenger(void **state) {
-  (void)state;
+TEST(no_slowdown_means_no_slower_challenger) {
   wlmi_online_rules rules = usual;
   world w;
   rules.slowdown = 0;
@@ -121,8 +113,7 @@ static void no_slowdown_means_no_slower_challenger(void **state) {
 
 /* A challenger was expected to be as fast and is fifty times slower. It runs once, and the next trial waits until
  * the loss is within the bound again. */
-static void a_slow_challenger_runs_once(void **state) {
-  (void)state;
+TEST(a_slow_challenger_runs_once) {
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1e-3, 0.9e-3}, 3);
   w.seconds[1] = 50e-3;
@@ -140,8 +131,7 @@ static void a_slow_challenger_runs_once(void **state) {
   assert_int_equal(w.online.incumbent, 2);
 }
 
-static void slow_predictions_are_never_tried(void **state) {
-  (void)state;
+TEST(slow_predictions_are_never_tried) {
   world w;
   begin(&w, &usual, (const double[]){1e-3, 2.5e-3}, 2);
   calls(&w, 5000);
@@ -150,8 +140,7 @@ static void slow_predictions_are_never_tried(void **state) {
 }
 
 /* With equal kernels the incumbent stays, and the trials end. */
-static void noise_does_not_replace_the_incumbent(void **state) {
-  (void)state;
+TEST(noise_does_not_replace_the_incumbent) {
   for (int seed = 0; seed < 200; seed++) {
     world w;
     begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
@@ -165,8 +154,7 @@ static void noise_does_not_replace_the_incumbent(void **state) {
 }
 
 /* Of noisy challengers that are no faster at most 20 % win; of those that are 15 % faster at least 90 % do. */
-static void noisy_times_are_judged_by_their_spread(void **state) {
-  (void)state;
+TEST(noisy_times_are_judged_by_their_spread) {
   int wrong = 0, right = 0;
   for (int seed = 0; seed < 300; seed++)
     for (int better = 0; better < 2; better++) {
@@ -180,8 +168,7 @@ static void noisy_times_are_judged_by_their_spread(void **state) {
   if (wrong > 60 || right < 270) fail_msg("%d of 300 wrong, %d of 300 right", wrong, right);
 }
 
-static void trials_stay_within_their_share(void **state) {
-  (void)state;
+TEST(trials_stay_within_their_share) {
   const wlmi_online_rules rules = {.share = 0.25, .slowdown = 1, .abandon = 2};
   world w;
   begin(&w, &rules, (const double[]){1e-3, 1e-3}, 2);
@@ -190,8 +177,7 @@ static void trials_stay_within_their_share(void **state) {
 }
 
 /* The two calls of a pair are adjacent, and either kernel comes first. */
-static void pairs_are_adjacent_and_alternate(void **state) {
-  (void)state;
+TEST(pairs_are_adjacent_and_alternate) {
   int first[2] = {0, 0};
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
@@ -207,8 +193,7 @@ static void pairs_are_adjacent_and_alternate(void **state) {
 }
 
 /* A capture came between the two calls of a pair: the pair is discarded, but its expected loss counts. */
-static void an_interrupted_pair_is_discarded(void **state) {
-  (void)state;
+TEST(an_interrupted_pair_is_discarded) {
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1.1e-3}, 2);
   calls(&w, 17);
@@ -223,8 +208,7 @@ static void an_interrupted_pair_is_discarded(void **state) {
   assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
 }
 
-static void excluded_challengers_do_not_run(void **state) {
-  (void)state;
+TEST(excluded_challengers_do_not_run) {
   world w;
   begin(&w, &usual, (const double[]){1e-3, 0.5e-3, 0.9e-3}, 3);
   wlmi_online_exclude(&w.online, 1);
@@ -239,8 +223,7 @@ static void excluded_challengers_do_not_run(void **state) {
 }
 
 /* A time of 0 means that the clock is too coarse, so it decides nothing. */
-static void a_time_of_0_decides_nothing(void **state) {
-  (void)state;
+TEST(a_time_of_0_decides_nothing) {
   world w;
   begin(&w, &usual, (const double[]){1e-3, 1e-3}, 2);
   calls(&w, 16);
@@ -250,29 +233,9 @@ static void a_time_of_0_decides_nothing(void **state) {
   assert_int_equal(w.online.incumbent, 0);
 }
 
-static void no_challengers(void **state) {
-  (void)state;
+TEST(no_challengers) {
   world w;
   begin(&w, &usual, (const double[]){1e-3}, 1);
   assert_true(wlmi_online_is_over(&w.online));
   for (int i = 0; i < 100; i++) assert_false(call(&w).timed);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_faster_challenger_wins),
-      cmocka_unit_test(the_bound_is_kept),
-      cmocka_unit_test(no_slowdown_means_no_slower_challenger),
-      cmocka_unit_test(a_slow_challenger_runs_once),
-      cmocka_unit_test(slow_predictions_are_never_tried),
-      cmocka_unit_test(noise_does_not_replace_the_incumbent),
-      cmocka_unit_test(noisy_times_are_judged_by_their_spread),
-      cmocka_unit_test(trials_stay_within_their_share),
-      cmocka_unit_test(pairs_are_adjacent_and_alternate),
-      cmocka_unit_test(an_interrupted_pair_is_discarded),
-      cmocka_unit_test(excluded_challengers_do_not_run),
-      cmocka_unit_test(a_time_of_0_decides_nothing),
-      cmocka_unit_test(no_challengers),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* The order in which candidates are measured (tuner/timed.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "support/test.h"
 #include "tuner/timed.h"
 
 enum { COUNT = 40 };
@@ -35,8 +30,7 @@ static void assert_all_there(const wlmi_timed list[COUNT]) {
   for (int i = 0; i < COUNT; i++) assert_int_equal(seen[i], 1);
 }
 
-static void the_likely_best_come_first(void **state) {
-  (void)state;
+TEST(the_likely_best_come_first) {
   static const int first[] = {31, 17, 1, 3, 5, 7, 9, 8, 6, 4, 2, 0};
   wlmi_timed list[COUNT];
   make(list);
@@ -50,8 +44,7 @@ static void the_likely_best_come_first(void **state) {
   wlmi_timed_order(list, 0, 3); /* an empty list is valid */
 }
 
-static void the_rest_is_shuffled_by_the_seed(void **state) {
-  (void)state;
+TEST(the_rest_is_shuffled_by_the_seed) {
   wlmi_timed first[COUNT], again[COUNT], other[COUNT];
   make(first), make(again), make(other);
   wlmi_timed_order(first, COUNT, 1);
@@ -64,8 +57,7 @@ static void the_rest_is_shuffled_by_the_seed(void **state) {
 
 /* Candidates slower than 2 e^0.2 = 2.44 times the best of their kind are doubtful. Unprepared candidates are
  * compared with unprepared ones only. */
-static void slow_candidates_are_doubtful(void **state) {
-  (void)state;
+TEST(slow_candidates_are_doubtful) {
   const wlmi_doubt doubt = {.best = {10, 2}, .spread = 0.1};
   static const int first[] = {5, 6, 3, 0}, last[] = {4, 1, 2};
   wlmi_timed list[COUNT];
@@ -83,8 +75,7 @@ static void slow_candidates_are_doubtful(void **state) {
 }
 
 /* A model that is too certain must not exclude too many candidates. */
-static void the_number_of_doubtful_candidates_is_limited(void **state) {
-  (void)state;
+TEST(the_number_of_doubtful_candidates_is_limited) {
   const wlmi_doubt doubt = {.best = {1, 1}, .spread = 0.1};
   wlmi_timed list[COUNT];
   make(list);
@@ -92,14 +83,4 @@ static void the_number_of_doubtful_candidates_is_limited(void **state) {
   assert_int_equal(wlmi_timed_doubt(list, COUNT, &doubt, COUNT / 2), COUNT / 2);
   for (int i = 0; i < COUNT; i++) assert_int_equal(list[i].rank == WLM_RANK_DOUBTFUL, i >= COUNT / 2);
   assert_int_equal(wlmi_timed_doubt(list, COUNT, &doubt, 0), 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_likely_best_come_first),
-      cmocka_unit_test(slow_candidates_are_doubtful),
-      cmocka_unit_test(the_number_of_doubtful_candidates_is_limited),
-      cmocka_unit_test(the_rest_is_shuffled_by_the_seed),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

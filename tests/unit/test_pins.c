@@ -1,14 +1,10 @@
 /* Pins: they override measurements, a matrix's pin overrides its bucket's, and they apply only if the variant is a
  * candidate. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/snapshot_fixture.h"
+#include "support/test.h"
 
 static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
 static const wlmi_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
@@ -59,8 +55,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   return decision;
 }
 
-static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
-  (void)state;
+TEST(a_pin_wins_and_the_measured_choice_stays_visible) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1), alike = stats_of(8, 1.2), other = stats_of(9, 40);
   tune(&snapshot, 7);
@@ -88,8 +83,7 @@ static void a_pin_wins_and_the_measured_choice_stays_visible(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void invalid_pins_are_shown_and_ignored(void **state) {
-  (void)state;
+TEST(invalid_pins_are_shown_and_ignored) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1);
   tune(&snapshot, 7);
@@ -110,8 +104,7 @@ static void invalid_pins_are_shown_and_ignored(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void buckets_as_text(void **state) {
-  (void)state;
+TEST(buckets_as_text) {
   static const char *const wrong[] = {"",
                                       "v1",
                                       "matrix.mtx",
@@ -134,8 +127,7 @@ static void buckets_as_text(void **state) {
 }
 
 /* Texts that look like buckets to which no matrix can belong. */
-static void impossible_buckets(void **state) {
-  (void)state;
+TEST(impossible_buckets) {
   static const struct {
     const char *text, *fault; /* NULL = the bucket is possible */
   } cases[] = {{"v1 rows=9 mean=6 cv=1", NULL},
@@ -156,14 +148,4 @@ static void impossible_buckets(void **state) {
     assert_int_equal(!fault, !cases[i].fault);
     if (fault) assert_contains(fault, cases[i].fault);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_pin_wins_and_the_measured_choice_stays_visible),
-      cmocka_unit_test(invalid_pins_are_shown_and_ignored),
-      cmocka_unit_test(buckets_as_text),
-      cmocka_unit_test(impossible_buckets),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

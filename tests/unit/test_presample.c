@@ -1,16 +1,12 @@
 /* A matrix sampled in advance: a hand-made example, and against the reference, which samples independently. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-/**/
-#include <cmocka.h>
 
 #include "bench/presample.h"
 #include "core/problem/sampling.h"
 #include "core/reference/reference.h"
 #include "core/synth/input.h"
 #include "support/csr.h"
+#include "support/test.h"
 
 static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   wlm_problem problem = WLM_PROBLEM_INIT;
@@ -20,8 +16,7 @@ static wlm_problem sampled(wlm_sample strategy, int64_t width) {
   return problem;
 }
 
-static void hand_made_example(void **state) {
-  (void)state;
+TEST(hand_made_example) {
   static int64_t rowptr[] = {0, 2, 2, 1156}; /* 1154 = 2 * 577: the published stride repeats two edges */
   static int32_t colind[1156] = {7, 5};
   for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
@@ -40,8 +35,7 @@ static void hand_made_example(void **state) {
 }
 
 /* Both matrices give the same sums, edge by edge in the same order. */
-static void multiplies_as_sampling_does(void **state) {
-  (void)state;
+TEST(multiplies_as_sampling_does) {
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
                                           WLM_SAMPLE_FASTRAND_COPRIME};
   wlmi_csr_host a;
@@ -72,10 +66,4 @@ static void multiplies_as_sampling_does(void **state) {
   free(expected);
   free(got);
   wlmi_csr_host_release(&a);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hand_made_example),
-                                     cmocka_unit_test(multiplies_as_sampling_does)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

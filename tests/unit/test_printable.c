@@ -1,15 +1,10 @@
 /* Names with control characters in messages, logs and texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/printable.h"
 #include "core/base/text.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 static const struct {
   const char *text, *line, *lines;
@@ -29,8 +24,7 @@ static const struct {
     {"C:\\x1b", "C:\\x1b", "C:\\x1b"},
 };
 
-static void control_characters_become_escapes(void **state) {
-  (void)state;
+TEST(control_characters_become_escapes) {
   char shown[128];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int keep = 0; keep < 2; keep++) {
@@ -47,8 +41,7 @@ static void control_characters_become_escapes(void **state) {
   }
 }
 
-static void no_character_is_divided(void **state) {
-  (void)state;
+TEST(no_character_is_divided) {
   static const char text[] = "a\x1b\xe2\x82\xac\xc2\x9b.";
   static const char *const expected[] = {"",
                                          "a",
@@ -75,8 +68,7 @@ static void no_character_is_divided(void **state) {
   }
 }
 
-static void details_are_printable(void **state) {
-  (void)state;
+TEST(details_are_printable) {
   wlmi_fail(WLM_ERR_IO, "%s: %s", "a\x1b[2J\nb", "no");
   assert_string_equal(wlm_error_detail(), "a\\x1b[2J\\nb: no");
   wlmi_fail_in(WLM_ERR_IO, "%s", "\x07");
@@ -96,20 +88,9 @@ static void keep_log(void *user, wlm_log_level level, const char *message) {
   snprintf(logged, sizeof logged, "%s", message);
 }
 
-static void logs_are_printable(void **state) {
-  (void)state;
+TEST(logs_are_printable) {
   wlm_set_log(keep_log, NULL, WLM_LOG_WARNING);
   wlmi_log(WLM_LOG_WARNING, "%s: skipped", "a\x1b]0;b\n");
   assert_string_equal(logged, "a\\x1b]0;b\\n: skipped");
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(control_characters_become_escapes),
-      cmocka_unit_test(no_character_is_divided),
-      cmocka_unit_test(details_are_printable),
-      cmocka_unit_test(logs_are_printable),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/process.h"
 #include "support/script.h"
+#include "support/test.h"
 
 static void assert_found(const char *name, const char *expected) {
   wlmi_text path = {0};
@@ -27,8 +22,7 @@ static void assert_found(const char *name, const char *expected) {
 }
 
 /* clearenv sets environ to NULL. */
-static void programs_run_without_an_environment(void **state) {
-  (void)state;
+TEST(programs_run_without_an_environment) {
   char **const usual = environ;
   char *argv[] = {"/bin/true", NULL};
   environ = NULL;
@@ -38,8 +32,7 @@ static void programs_run_without_an_environment(void **state) {
 }
 
 /* A program is looked for in all folders of PATH, in their order. */
-static void programs_are_found(void **state) {
-  (void)state;
+TEST(programs_are_found) {
   char *const usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
   char path[1200], first[400], second[400];
   folder_begin(state);
@@ -109,20 +102,11 @@ static int waiting(void) {
   return pthread_create(&thread, NULL, wait_for_all, NULL) ? 100 : check_results();
 }
 
-static void statuses_are_told_apart(void **state) {
-  (void)state;
-  in_child(check_results);
-}
+TEST(statuses_are_told_apart) { in_child(check_results); }
 
-static void ignoring_the_end_of_children_loses_no_status(void **state) {
-  (void)state;
-  in_child(ignoring);
-}
+TEST(ignoring_the_end_of_children_loses_no_status) { in_child(ignoring); }
 
-static void waiting_for_all_children_loses_no_status(void **state) {
-  (void)state;
-  in_child(waiting);
-}
+TEST(waiting_for_all_children_loses_no_status) { in_child(waiting); }
 
 /* ---- ending all ------------------------------------------------------------------------------------------ */
 
@@ -146,22 +130,9 @@ static int ending_all(void) {
   return run_shell(":", 0) == WLM_PROCESS_KILLED ? 0 : 4; /* no other one starts */
 }
 
-static void all_that_run_are_ended(void **state) {
-  (void)state;
+TEST(all_that_run_are_ended) {
   folder_begin(state);
   setenv("D", folder.path, 1);
   in_child(ending_all);
   folder_end(state);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(programs_are_found),
-      cmocka_unit_test(programs_run_without_an_environment),
-      cmocka_unit_test(statuses_are_told_apart),
-      cmocka_unit_test(ignoring_the_end_of_children_loses_no_status),
-      cmocka_unit_test(waiting_for_all_children_loses_no_status),
-      cmocka_unit_test(all_that_run_are_ended),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

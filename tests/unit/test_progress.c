@@ -1,19 +1,14 @@
 /* The progress display of a long job: time left, bar and plain lines. */
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/progress.h"
+#include "support/test.h"
 
 static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_terminal) {
   wlmi_progress p;
@@ -26,8 +21,7 @@ static wlmi_progress job(int64_t parts, int64_t part, double limit, int on_termi
 
 static int near(double a, double b) { return fabs(a - b) < 1e-9; }
 
-static void time_left_covers_the_whole_job(void **state) {
-  (void)state;
+TEST(time_left_covers_the_whole_job) {
   wlmi_progress p = job(1, 0, 0, 0);
   assert_true(wlmi_progress_left(&p, 30, 0, 15) < 0); /* nothing is finished, so the time is unknown */
   assert_true(wlmi_progress_left(&p, 30, 0, 0) < 0);
@@ -38,8 +32,7 @@ static void time_left_covers_the_whole_job(void **state) {
   assert_true(near(wlmi_progress_left(&p, 30, 0, 15), 150));
 }
 
-static void a_limit_ends_it_sooner(void **state) {
-  (void)state;
+TEST(a_limit_ends_it_sooner) {
   wlmi_progress p = job(6, 0, 100, 0);
   assert_true(near(wlmi_progress_left(&p, 10, 0, 15), 90));
   assert_true(near(wlmi_progress_left(&p, 60, 5, 15), 40));
@@ -48,15 +41,13 @@ static void a_limit_ends_it_sooner(void **state) {
   assert_true(near(wlmi_progress_left(&p, 32, 3, 9), 4)); /* 16/18 of the job */
 }
 
-static void parts_do_not_run_over(void **state) {
-  (void)state;
+TEST(parts_do_not_run_over) {
   wlmi_progress p = job(2, 4, 0, 0);
   assert_int_equal(p.part, 1);
   assert_true(near(wlmi_progress_left(&p, 30, 1, 1), 0));
 }
 
-static void lines(void **state) {
-  (void)state;
+TEST(lines) {
   char line[WLM_PROGRESS_LINE];
   wlmi_progress p = job(1, 0, 0, 0);
   wlmi_progress_line(&p, 62, 0, 15, "compiling", line);
@@ -72,8 +63,7 @@ static void lines(void **state) {
   assert_string_equal(line, "n (4 of 4) [########################] 20/20  0:03, 0:00 left  x");
 }
 
-static void the_bar_shrinks_with_the_terminal(void **state) {
-  (void)state;
+TEST(the_bar_shrinks_with_the_terminal) {
   char line[WLM_PROGRESS_LINE];
   wlmi_progress p = job(1, 0, 0, 1);
   p.columns = 92;
@@ -88,8 +78,7 @@ static void the_bar_shrinks_with_the_terminal(void **state) {
 }
 
 /* A long text is cut, so that it fills one line only. */
-static void long_texts_are_cut(void **state) {
-  (void)state;
+TEST(long_texts_are_cut) {
   char line[WLM_PROGRESS_LINE], text[2 * WLM_PROGRESS_LINE];
   wlmi_progress p = job(3, 0, 0, 1);
   memset(text, 'a', sizeof text - 1);
@@ -121,8 +110,7 @@ static void show(int out, int in, const char *title, char *text, size_t size) {
   close(in);
 }
 
-static void a_pipe_gets_lines(void **state) {
-  (void)state;
+TEST(a_pipe_gets_lines) {
   int ends[2];
   char text[1024];
   assert_int_equal(pipe(ends), 0);
@@ -144,8 +132,7 @@ static int open_terminal(int columns, int *in) {
 }
 
 #define CLEAR "\r\033[K"
-static void a_terminal_gets_a_bar(void **state) {
-  (void)state;
+TEST(a_terminal_gets_a_bar) {
   char text[1024];
   int in;
   const int out = open_terminal(120, &in);
@@ -156,8 +143,7 @@ static void a_terminal_gets_a_bar(void **state) {
 }
 
 /* A character of two bytes takes one column. */
-static void no_line_wraps(void **state) {
-  (void)state;
+TEST(no_line_wraps) {
   static const int widths[] = {0, 20, 40, 80, 100, 200};
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
     char text[4096];
@@ -172,19 +158,4 @@ static void no_line_wraps(void **state) {
     }
     if (longest >= columns || (columns <= 80 && !cut)) fail_msg("%d characters in %d columns", longest, columns);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(time_left_covers_the_whole_job),
-      cmocka_unit_test(a_limit_ends_it_sooner),
-      cmocka_unit_test(parts_do_not_run_over),
-      cmocka_unit_test(lines),
-      cmocka_unit_test(the_bar_shrinks_with_the_terminal),
-      cmocka_unit_test(long_texts_are_cut),
-      cmocka_unit_test(a_pipe_gets_lines),
-      cmocka_unit_test(a_terminal_gets_a_bar),
-      cmocka_unit_test(no_line_wraps),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

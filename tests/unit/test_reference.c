@@ -2,18 +2,13 @@
  * evaluation. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/random.h"
 #include "core/reference/reference.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 /* 4 x 3: row 0 = {2: 2, 0: -3}, row 1 empty, row 2 = {1: 4}, row 3 = {0: 1, 0: 5, 1: -2} */
 static int64_t rowptr[] = {0, 2, 2, 3, 6};
@@ -42,8 +37,7 @@ static void run_small(const wlm_problem *p, const wlm_execute_args *call, const 
   assert_status(WLM_OK, rows_of(&small, p, &with, NULL, 4, c, NULL));
 }
 
-static void by_hand(void **state) {
-  (void)state;
+TEST(by_hand) {
   static const struct {
     wlm_message message;
     wlm_reduce reduce;
@@ -74,8 +68,7 @@ static void by_hand(void **state) {
   }
 }
 
-static void positions_by_hand(void **state) {
-  (void)state;
+TEST(positions_by_hand) {
   static const struct {
     wlm_message message;
     wlm_reduce reduce;
@@ -114,8 +107,7 @@ static void positions_by_hand(void **state) {
 }
 
 /* Two heads of two columns each. The second head has ten times the values of the first. */
-static void heads_by_hand(void **state) {
-  (void)state;
+TEST(heads_by_hand) {
   float two_values[12], b[12];
   const wlmi_csr_host a = {4, 3, 6, rowptr, colind, two_values, NULL, NULL};
   const double sums[4] = {-24, 0, 28, 46};
@@ -135,8 +127,7 @@ static void heads_by_hand(void **state) {
   assert_true(c[1] == -14 && c[0] == -1 - 26 && c[3] == -10 - 13 && c[2] == -10 - 26);
 }
 
-static void empty_rows_and_epilogue(void **state) {
-  (void)state;
+TEST(empty_rows_and_epilogue) {
   const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
   double c[4];
   wlm_problem p = WLM_PROBLEM_INIT;
@@ -164,8 +155,7 @@ static void empty_rows_and_epilogue(void **state) {
   assert_true(c[1] == 0);
 }
 
-static void not_a_number(void **state) {
-  (void)state;
+TEST(not_a_number) {
   int64_t ptr[] = {0, 3};
   int32_t col[] = {0, 1, 2};
   float val[] = {1, 0, 1};
@@ -275,8 +265,7 @@ static void check_problem(wlmi_random *random, const wlm_problem *p, const wlm_e
   free(scale);
 }
 
-static void every_operator(void **state) {
-  (void)state;
+TEST(every_operator) {
   wlmi_random random = wlmi_random_for(1, 0, 0);
   const int64_t ids[] = {29, 0, 3, 3, 17}, widths[] = {1, 3, 64, 65, N};
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
@@ -293,8 +282,7 @@ static void every_operator(void **state) {
       }
 }
 
-static void every_sampling(void **state) {
-  (void)state;
+TEST(every_sampling) {
   wlmi_random random = wlmi_random_for(2, 0, 0);
   for (int sample = WLM_SAMPLE_NONE; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
     for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++)
@@ -315,8 +303,7 @@ static void every_sampling(void **state) {
 
 /* User-defined operators that equal built-in ones give the same values. Their error denominators are equal up to
  * rounding, and larger if a message cancels (a - b). */
-static void users_operators(void **state) {
-  (void)state;
+TEST(users_operators) {
   static const char *const messages[] = {"a*b", "b", "a", "a+b", "b-a", "a-b", "b/a", "a/b"};
   static const char *const rest[] = {"init=0;reduce=acc+x", "init=0;reduce=acc+x;finish=acc/degree",
                                      "init=-inf;reduce=max(acc,x)", "init=inf;reduce=x<acc?x:acc",
@@ -357,8 +344,7 @@ static void users_operators(void **state) {
   }
 }
 
-static void users_epilogue(void **state) {
-  (void)state;
+TEST(users_epilogue) {
   const float bias[] = {-30};
   float c_old[] = {1, 2, 3, 4};
   double c[4], scale[4];
@@ -379,8 +365,7 @@ static void users_epilogue(void **state) {
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
 }
 
-static void unsupported_problems_are_refused(void **state) {
-  (void)state;
+TEST(unsupported_problems_are_refused) {
   double c[4];
   wlm_problem p = WLM_PROBLEM_INIT;
   wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
@@ -415,8 +400,7 @@ static double error_of(float c, double reference, double scale) {
   return wlmi_reference_error(WLM_F32, &c, 1, NULL, 1, 1, &reference, &scale);
 }
 
-static void errors(void **state) {
-  (void)state;
+TEST(errors) {
   assert_true(error_of(1.0f, 1.0, 1.0) == 0.0);
   assert_true(error_of(1.5f, 1.0, 4.0) == 0.125);
   assert_true(error_of(0.5f, 0.0, 0.0) == 0.5);
@@ -431,8 +415,7 @@ static void errors(void **state) {
   assert_true(error_of(0.0f, 1e-60, 1e-60) < 1e-20); /* below the range of float */
 }
 
-static void error_picks_rows(void **state) {
-  (void)state;
+TEST(error_picks_rows) {
   const float c[] = {1, 2, 99, 3, 4, 99, 5, 6, 99}; /* 3 x 2, ldc 3 */
   const int64_t ids[] = {2, 0};
   const double reference[] = {5, 6, 1, 2.5}, scale[] = {1, 1, 1, 2};
@@ -440,16 +423,4 @@ static void error_picks_rows(void **state) {
   assert_true(wlmi_reference_error(WLM_F32, c, 3, ids, 2, 2, reference, NULL) == 0.5);
   assert_true(wlmi_reference_error(WLM_F32, c, 3, NULL, 2, 2, reference, NULL) == 4.0);
   assert_true(wlmi_reference_error(WLM_F32, c, 3, NULL, 0, 2, reference, NULL) == 0.0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(by_hand),        cmocka_unit_test(positions_by_hand),
-      cmocka_unit_test(heads_by_hand),  cmocka_unit_test(empty_rows_and_epilogue),
-      cmocka_unit_test(not_a_number),   cmocka_unit_test(every_operator),
-      cmocka_unit_test(every_sampling), cmocka_unit_test(users_operators),
-      cmocka_unit_test(users_epilogue), cmocka_unit_test(unsupported_problems_are_refused),
-      cmocka_unit_test(errors),         cmocka_unit_test(error_picks_rows),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* The results file of bench: lines are appended whole or not at all, and what was there stays. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/results_file.h"
-#include "support/asserts.h"
 #include "support/folder.h"
+#include "support/test.h"
 
 static const char first[] = "{\"suite\":\"core\",\"device\":\"d\",\"matrix\":\"a\",\"n\":8,\"us\":1}\n";
 
@@ -33,8 +29,7 @@ static wlm_status append(wlmi_results *results, const char *line) {
   return status;
 }
 
-static void an_unfinished_line_is_cut_off(void **state) {
-  (void)state;
+TEST(an_unfinished_line_is_cut_off) {
   wlmi_results results;
   char whole[256];
   folder_file(&folder, "results.jsonl");
@@ -49,8 +44,7 @@ static void an_unfinished_line_is_cut_off(void **state) {
   }
 }
 
-static void other_files_are_not_touched(void **state) {
-  (void)state;
+TEST(other_files_are_not_touched) {
   static const char *const contents[] = {"notes", "notes\n", "{\"suit\n", "\n"};
   wlmi_results results;
   folder_file(&folder, "notes");
@@ -63,8 +57,7 @@ static void other_files_are_not_touched(void **state) {
 }
 
 /* A limit on the size of files stands for a full disk. */
-static void a_line_that_does_not_fit_is_taken_back(void **state) {
-  (void)state;
+TEST(a_line_that_does_not_fit_is_taken_back) {
   wlmi_results results;
   struct rlimit before, limit;
   folder_file(&folder, "results.jsonl");
@@ -87,8 +80,7 @@ static void a_line_that_does_not_fit_is_taken_back(void **state) {
 }
 
 /* Two runs on two devices may share a file. */
-static void two_runs_keep_each_others_lines(void **state) {
-  (void)state;
+TEST(two_runs_keep_each_others_lines) {
   wlmi_results results[2];
   char expected[256];
   folder_file(&folder, "results.jsonl");
@@ -99,8 +91,7 @@ static void two_runs_keep_each_others_lines(void **state) {
   assert_content(expected);
 }
 
-static void a_pipe_is_written_and_not_read(void **state) {
-  (void)state;
+TEST(a_pipe_is_written_and_not_read) {
   wlmi_results results;
   char got[256] = "";
   struct stat info;
@@ -116,12 +107,4 @@ static void a_pipe_is_written_and_not_read(void **state) {
   assert_true(S_ISFIFO(info.st_mode));
 }
 
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, folder_end)
-  const struct CMUnitTest tests[] = {
-      TEST(an_unfinished_line_is_cut_off),          TEST(other_files_are_not_touched),
-      TEST(a_line_that_does_not_fit_is_taken_back), TEST(two_runs_keep_each_others_lines),
-      TEST(a_pipe_is_written_and_not_read),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH(folder_begin, folder_end)

@@ -1,18 +1,14 @@
 /* The built-in rules with the real families: some rule serves every problem, each rule decides for some, and they name
  * what they should. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/problem/spec_key.h"
 #include "select/features.h"
 #include "select/rules.h"
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/snapshot_fixture.h"
+#include "support/test.h"
 
 /* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
 enum { SAMPLED_TRANSPOSE = WLM_RULE_HALVES + 1, SAMPLED_SDDMM, KINDS };
@@ -63,8 +59,7 @@ static wlm_status select_by_rules(case_of_rule *r, const wlm_stats *stats, wlmi_
   return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
 }
 
-static void rules_serve_every_problem(void **state) {
-  (void)state;
+TEST(rules_serve_every_problem) {
   case_of_rule r = {0};
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
     for (int number = 0; number < 4 * KINDS; number++) {
@@ -114,8 +109,7 @@ static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
   return 1;
 }
 
-static void rules_that_prepare_state_how_many_calls(void **state) {
-  (void)state;
+TEST(rules_that_prepare_state_how_many_calls) {
   case_of_rule r = {0};
   for (int i = 0; i < wlmi_rule_count; i++)
     if (rule_prepares(&r, &wlmi_rules[i]) != (wlmi_rules[i].min_calls > 1))
@@ -123,8 +117,7 @@ static void rules_that_prepare_state_how_many_calls(void **state) {
 }
 
 /* Each rule decides for some problem: the rules above it do not always apply first. */
-static void every_rule_can_decide(void **state) {
-  (void)state;
+TEST(every_rule_can_decide) {
   case_of_rule r = {0};
   for (int i = 0; i < wlmi_rule_count; i++) {
     const wlmi_rule *rule = &wlmi_rules[i];
@@ -157,8 +150,7 @@ static void every_rule_can_decide(void **state) {
 }
 
 /* A matrix for which the rules name row_sorted, and what keeps them from it. */
-static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
-  (void)state;
+TEST(rows_are_sorted_for_many_sums_without_a_huge_row) {
   static const struct {
     int64_t calls, longest;
     double cv;
@@ -186,8 +178,7 @@ static void rows_are_sorted_for_many_sums_without_a_huge_row(void **state) {
 }
 
 /* In a small matrix a row may have more than a fiftieth of the non-zeros; in 16-bit types shorter rows are sorted. */
-static void small_matrices_and_halves_are_sorted(void **state) {
-  (void)state;
+TEST(small_matrices_and_halves_are_sorted) {
   static const struct {
     int64_t rows, nnz, longest;
     double cv;
@@ -213,8 +204,7 @@ static void small_matrices_and_halves_are_sorted(void **state) {
 }
 
 /* A kernel that must be prepared has others behind it, should it not load: f64 has no built-in kernel. */
-static void a_prepared_choice_has_fallbacks(void **state) {
-  (void)state;
+TEST(a_prepared_choice_has_fallbacks) {
   case_of_rule r = {.limits = &emit_cuda};
   wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
   wlm_stats stats = snapshot_stats(5000, 40000, 1.5, 1);
@@ -234,8 +224,7 @@ static void a_prepared_choice_has_fallbacks(void **state) {
   assert_true(others > 0);
 }
 
-static void rules_are_spelled_for_every_vector(void **state) {
-  (void)state;
+TEST(rules_are_spelled_for_every_vector) {
   static const char *const spelled[] = {"f/lanes=16,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
                                         "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
   char variant[WLM_VARIANT_NAME];
@@ -283,8 +272,7 @@ static void rules_are_spelled_for_every_vector(void **state) {
 }
 
 /* Products in 16 bits follow the rule for half their columns, with as many lanes; 16 columns are not narrow. */
-static void short_types_follow_half_their_columns(void **state) {
-  (void)state;
+TEST(short_types_follow_half_their_columns) {
   static const struct {
     int64_t n;
     wlm_type type;
@@ -310,8 +298,7 @@ static void short_types_follow_half_their_columns(void **state) {
 
 /* For every type, N and number of heads: kernels that give whole rows to a group of lanes would wait for the longest
  * row. */
-static void skewed_rows_are_split(void **state) {
-  (void)state;
+TEST(skewed_rows_are_split) {
   static const struct shape {
     int64_t n, heads;
   } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
@@ -340,8 +327,7 @@ static void skewed_rows_are_split(void **state) {
 }
 
 /* Rows are also skewed if they are even but for one that is longer than a processor's even share. */
-static void one_long_row_is_skewed(void **state) {
-  (void)state;
+TEST(one_long_row_is_skewed) {
   const wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
   case_of_rule r = {.spec = &spec, .limits = &emit_host};
   wlm_stats stats = snapshot_stats(100000, 1000000, 0.5, 1);
@@ -355,8 +341,7 @@ static void one_long_row_is_skewed(void **state) {
 }
 
 /* Rows stay whole where none is long, but only if the longest row was measured. */
-static void an_estimated_longest_row_is_not_trusted(void **state) {
-  (void)state;
+TEST(an_estimated_longest_row_is_not_trusted) {
   const wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
   case_of_rule r = {.spec = &spec, .limits = &emit_cuda};
   const wlmi_variant_set variants = {
@@ -374,8 +359,7 @@ static void an_estimated_longest_row_is_not_trusted(void **state) {
 }
 
 /* The terms of a graph's nodes are products with two rows: many short rows, for which a group takes few lanes. */
-static void short_rows_of_a_gradient_take_few_lanes(void **state) {
-  (void)state;
+TEST(short_rows_of_a_gradient_take_few_lanes) {
   static const struct sddmm {
     int64_t longest;
     const char *variant;
@@ -395,8 +379,7 @@ static void short_rows_of_a_gradient_take_few_lanes(void **state) {
 
 /* Messages without a line for each edge take the rules of products, in 16 bits those for 16 bits, and where none of
  * them is valid those of messages. */
-static void messages_like_products_take_their_rules(void **state) {
-  (void)state;
+TEST(messages_like_products_take_their_rules) {
   static const wlm_type types[] = {WLM_F32, WLM_F16};
   case_of_rule r = {.limits = &emit_cuda};
   int differ = 0;
@@ -426,8 +409,7 @@ static void messages_like_products_take_their_rules(void **state) {
 }
 
 /* Few sampled rows take two warps each, however many non-zeros they have. */
-static void few_sampled_rows_take_two_warps(void **state) {
-  (void)state;
+TEST(few_sampled_rows_take_two_warps) {
   static const struct {
     int64_t n, rows, nnz;
     const char *variant;
@@ -450,8 +432,7 @@ static void few_sampled_rows_take_two_warps(void **state) {
 
 /* Gradients of attention with scores over columns allow short batches and groups of lanes as wide as a head alone, in
  * 16-bit types none that a rule names; then the candidate that fits best is chosen, on even and on skewed matrices. */
-static void attention_has_a_kernel_without_a_rule(void **state) {
-  (void)state;
+TEST(attention_has_a_kernel_without_a_rule) {
   static const char *const types[] = {"f32", "f16", "bf16"};
   static const char *const rests[] = {"attention,score=dot", "attention,score=dot,transpose=1",
                                       "attention,score=gatv2,transpose=1", "attention_rows,score=gatv2"};
@@ -477,23 +458,4 @@ static void attention_has_a_kernel_without_a_rule(void **state) {
   }
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rules_serve_every_problem),
-      cmocka_unit_test(rules_that_prepare_state_how_many_calls),
-      cmocka_unit_test(every_rule_can_decide),
-      cmocka_unit_test(rows_are_sorted_for_many_sums_without_a_huge_row),
-      cmocka_unit_test(small_matrices_and_halves_are_sorted),
-      cmocka_unit_test(a_prepared_choice_has_fallbacks),
-      cmocka_unit_test(rules_are_spelled_for_every_vector),
-      cmocka_unit_test(short_types_follow_half_their_columns),
-      cmocka_unit_test(skewed_rows_are_split),
-      cmocka_unit_test(short_rows_of_a_gradient_take_few_lanes),
-      cmocka_unit_test(one_long_row_is_skewed),
-      cmocka_unit_test(an_estimated_longest_row_is_not_trusted),
-      cmocka_unit_test(messages_like_products_take_their_rules),
-      cmocka_unit_test(few_sampled_rows_take_two_warps),
-      cmocka_unit_test(attention_has_a_kernel_without_a_rule),
-  };
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

@@ -1,11 +1,6 @@
 /* Edge sampling: hand-computed positions, and the properties that the header promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-/**/
-#include <cmocka.h>
-
 #include "core/problem/sampling.h"
+#include "support/test.h"
 
 /* Compiles the functions with which emitted kernels look up an edge. */
 #define WLM_FN static __attribute__((unused))
@@ -21,8 +16,7 @@ static int64_t position(wlm_sample strategy, int64_t degree, int64_t k, uint64_t
   return wlmi_sample_position(&sample, k);
 }
 
-static void positions_equal_the_published_ones(void **state) {
-  (void)state;
+TEST(positions_equal_the_published_ones) {
   for (int64_t k = 0; k < 64; k++) {
     assert_int_equal(position(WLM_SAMPLE_BUCKET, 100, k, 0, 5), k);
     assert_int_equal(position(WLM_SAMPLE_FASTRAND, 100, k, 0, 5), 577 * k % 100);
@@ -31,8 +25,7 @@ static void positions_equal_the_published_ones(void **state) {
   }
 }
 
-static void short_rows_are_not_sampled(void **state) {
-  (void)state;
+TEST(short_rows_are_not_sampled) {
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 7, 8), 7);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_BUCKET, 8, 8), 8);
   assert_int_equal(wlmi_sample_kept(WLM_SAMPLE_FASTRAND, 9, 8), 8);
@@ -40,8 +33,7 @@ static void short_rows_are_not_sampled(void **state) {
   assert_int_equal(position(WLM_SAMPLE_NONE, 900, 17, 1, 0), 17);
 }
 
-static void coprime_strides_never_repeat(void **state) {
-  (void)state;
+TEST(coprime_strides_never_repeat) {
   static const int64_t degrees[] = {1, 2, 9, 100, 576, 577, 578, 1154, 2310, 4616, 4999};
   static char seen[5000];
   assert_int_equal(sample_of(WLM_SAMPLE_FASTRAND_COPRIME, 100, 0, 0).stride, 577);
@@ -59,15 +51,13 @@ static void coprime_strides_never_repeat(void **state) {
 }
 
 /* Computed independently from the definition in the header. */
-static void hash_is_pinned(void **state) {
-  (void)state;
+TEST(hash_is_pinned) {
   assert_true(wlmi_sample_hash(1, 0) == UINT64_C(0x5692161D100B05E5));
   assert_true(wlmi_sample_hash(0, 1) == UINT64_C(0xE220A8397B1DCDAF)); /* splitmix64's first output from seed 0 */
   assert_true(wlmi_sample_hash(42, 1000000) == UINT64_C(0xDC36F32F5F0C7D01));
 }
 
-static void seeds_shift(void **state) {
-  (void)state;
+TEST(seeds_shift) {
   int64_t shift = sample_of(WLM_SAMPLE_BUCKET, 1000, 7, 3).shift;
   assert_int_equal(shift, (int64_t)(wlmi_sample_hash(7, 3) % 1000));
   assert_int_equal(sample_of(WLM_SAMPLE_BUCKET, 1000, 0, 3).shift, 0);
@@ -79,8 +69,7 @@ static void seeds_shift(void **state) {
 }
 
 /* Compares the number of times that kernels compute for each edge with a count of the sampled positions. */
-static void kernels_compute_the_repetitions(void **state) {
-  (void)state;
+TEST(kernels_compute_the_repetitions) {
   static const int64_t widths[] = {8, 9, 100, 577, 700, 2304};
   static int taken[8 * 577 + 1];
   for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
@@ -100,16 +89,4 @@ static void kernels_compute_the_repetitions(void **state) {
   const int inverse = wlm_inverse((int)(degree % 577), 577);
   for (int64_t k = 0; k < 40; k++) assert_int_equal(wlm_times_strided(577 * k, 577, inverse, degree, 32), k < 32);
   assert_int_equal(wlm_times_strided(1, 577, inverse, degree, 32), 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(positions_equal_the_published_ones),
-      cmocka_unit_test(short_rows_are_not_sampled),
-      cmocka_unit_test(coprime_strides_never_repeat),
-      cmocka_unit_test(hash_is_pinned),
-      cmocka_unit_test(seeds_shift),
-      cmocka_unit_test(kernels_compute_the_repetitions),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

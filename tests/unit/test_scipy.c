@@ -1,19 +1,14 @@
 /* Matrices of scipy.sparse.save_npz: which are read and which refused, with the array and the entry of the error. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
 #include "support/folder.h"
 #include "support/npz.h"
+#include "support/test.h"
 
 /* [[0, 5, 0], [1, 0, -2.5]] */
 static const int32_t row[] = {1, 0, 1}, col[] = {2, 1, 0};
@@ -72,8 +67,7 @@ static void check(const wlmi_csr_host *a, const float expected[3]) {
   for (int i = 0; i < 3; i++) assert_true(a->values[i] == expected[i]);
 }
 
-static void formats(void **state) {
-  (void)state;
+TEST(formats) {
   static const array *const all[] = {csr, csc, coo};
   static const float expected[] = {5, 1, -2.5F};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -85,8 +79,7 @@ static void formats(void **state) {
     }
 }
 
-static void types_of_values(void **state) {
-  (void)state;
+TEST(types_of_values) {
   static const double doubles[] = {5.1, -2.5, 1e-50};
   static const uint16_t halves[] = {0x4500, 0xC100, 0x3C00};
   static const int8_t bytes[] = {5, -2, 1};
@@ -158,8 +151,7 @@ static const struct {
     {ARRAY("indptr", "<i8", "(3,)", early), WLM_ERR_PARSE, "goes from 0 to 2 for 3 values"},
 };
 
-static void bad_arrays(void **state) {
-  (void)state;
+TEST(bad_arrays) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     wlmi_csr_host a = {.rows = 7};
     const wlm_status status = wlmi_input_read(write_changed(csr, &bad[i].other), &a);
@@ -170,8 +162,7 @@ static void bad_arrays(void **state) {
   }
 }
 
-static void arrays_that_are_none(void **state) {
-  (void)state;
+TEST(arrays_that_are_none) {
   static const char *const texts[] = {"", "\x93NUMPY", "\x93NUMPY\7\0\1\0 ", "\x93NUMPY\1\0\377\377 ", "{}"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     npz_writer writer;
@@ -184,8 +175,7 @@ static void arrays_that_are_none(void **state) {
   }
 }
 
-static void archives_of_other_files(void **state) {
-  (void)state;
+TEST(archives_of_other_files) {
   npz_writer writer;
   wlmi_csr_host a;
   npz_begin(&writer, folder_file(&folder, "a.zip"), 9);
@@ -197,8 +187,7 @@ static void archives_of_other_files(void **state) {
 }
 
 /* A byte that is changed or missing is noticed: each array has a checksum. */
-static void damaged_files(void **state) {
-  (void)state;
+TEST(damaged_files) {
   size_t size;
   unsigned char *bytes = read_whole(write_arrays(csr, 9), &size);
   wlmi_csr_host a;
@@ -226,15 +215,13 @@ static wlm_status refuse(void *user, int64_t rows, int64_t cols, int64_t nnz) {
   return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "too large");
 }
 
-static void the_size_is_checked(void **state) {
-  (void)state;
+TEST(the_size_is_checked) {
   wlmi_csr_host a;
   assert_status(WLM_ERR_OUT_OF_MEMORY,
                 wlmi_input_read_checked(write_arrays(csr, 0), &(wlmi_size_check){refuse, NULL}, &a));
 }
 
-static void empty_matrices(void **state) {
-  (void)state;
+TEST(empty_matrices) {
   static const int64_t nothing[2] = {0, 0};
   static const array empty[ARRAYS] = {{"format.npy", "|S3", "()", "csr", 3},
                                       ARRAY("shape", "<i8", "(2,)", nothing),
@@ -247,10 +234,4 @@ static void empty_matrices(void **state) {
   wlmi_csr_host_release(&a);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(formats),        cmocka_unit_test(types_of_values),        cmocka_unit_test(bad_arrays),
-      cmocka_unit_test(damaged_files),  cmocka_unit_test(arrays_that_are_none),   cmocka_unit_test(the_size_is_checked),
-      cmocka_unit_test(empty_matrices), cmocka_unit_test(archives_of_other_files)};
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

@@ -1,15 +1,12 @@
 /* The search with a fake clock: candidates have planted times and seeded noise. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/problem/measurement.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 #include "tuner/search.h"
 
 enum { MOST = 200 };
@@ -201,8 +198,7 @@ static wlm_status play(wlmi_timed *screened, wlmi_finals *finals) {
 /* ---- tests ---- */
 
 /* Noise of up to 10 % on each sample; the planted best is 8 % faster than the next one. */
-static void the_planted_best_survives_noise(void **state) {
-  (void)state;
+TEST(the_planted_best_survives_noise) {
   static wlmi_finals finals;
   for (uint64_t seed = 1; seed <= 200; seed++) {
     begin(150, seed, 0.1);
@@ -224,8 +220,7 @@ static void the_planted_best_survives_noise(void **state) {
 }
 
 /* With many similar candidates, the mean loss over 100 seeds is below 2 %, and each loss below 5 %. */
-static void similar_candidates_lose_little(void **state) {
-  (void)state;
+TEST(similar_candidates_lose_little) {
   static wlmi_finals finals;
   double logs = 0;
   for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -241,8 +236,7 @@ static void similar_candidates_lose_little(void **state) {
 }
 
 /* Clearly slower candidates run a few calls only and get no graph, and the whole search takes little time. */
-static void slow_candidates_are_dropped(void **state) {
-  (void)state;
+TEST(slow_candidates_are_dropped) {
   static wlmi_finals finals;
   begin(150, 3, 0);
   f.cost[0] = 1e-4;
@@ -259,8 +253,7 @@ static void slow_candidates_are_dropped(void **state) {
 }
 
 /* Where a launch takes longer than the work, only what is slow beside it is dropped, wherever the best comes. */
-static void slow_launches_drop_nothing_fast(void **state) {
-  (void)state;
+TEST(slow_launches_drop_nothing_fast) {
   static wlmi_finals finals;
   for (int at = 0; at < 20; at++) {
     wlmi_timed screened[MOST] = {{0}};
@@ -279,8 +272,7 @@ static void slow_launches_drop_nothing_fast(void **state) {
 }
 
 /* Calls of 10 ms are timed without a graph, and the rounds stay within their time. */
-static void long_calls_take_few_samples(void **state) {
-  (void)state;
+TEST(long_calls_take_few_samples) {
   static wlmi_finals finals;
   begin(100, 5, 0.02);
   for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
@@ -291,8 +283,7 @@ static void long_calls_take_few_samples(void **state) {
   wlmi_finals_release(&finals);
 }
 
-static void both_kinds_have_finalists(void **state) {
-  (void)state;
+TEST(both_kinds_have_finalists) {
   static wlmi_finals finals;
   begin(100, 8, 0.05);
   for (int i = 0; i < 100; i++) f.prepared[i] = i % 2;
@@ -309,8 +300,7 @@ static void both_kinds_have_finalists(void **state) {
   wlmi_finals_release(&finals);
 }
 
-static void wrong_candidates_are_replaced(void **state) {
-  (void)state;
+TEST(wrong_candidates_are_replaced) {
   static wlmi_finals finals;
   begin(50, 9, 0.01);
   for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
@@ -338,8 +328,7 @@ static void wrong_candidates_are_replaced(void **state) {
 }
 
 /* More candidates are wrong than take part in the rounds: the search verifies the next ones until one is correct. */
-static void the_fastest_correct_candidate_wins(void **state) {
-  (void)state;
+TEST(the_fastest_correct_candidate_wins) {
   static wlmi_finals finals;
   for (int again = 0; again < 2; again++) { /* wrong at the first verification, then wrong after the last round */
     begin(50, 17, 0.01);
@@ -356,8 +345,7 @@ static void the_fastest_correct_candidate_wins(void **state) {
 }
 
 /* Another load slows the first calls of a candidate: the search calls it again, and it wins. */
-static void a_burst_does_not_count(void **state) {
-  (void)state;
+TEST(a_burst_does_not_count) {
   static wlmi_finals finals;
   wlmi_timed screened[20];
   for (int length = 1; length <= 2; length++) {
@@ -384,8 +372,7 @@ static void a_burst_does_not_count(void **state) {
 }
 
 /* The same if the first call of a candidate is fast and another load slows the next one. */
-static void a_fast_first_call_counts(void **state) {
-  (void)state;
+TEST(a_fast_first_call_counts) {
   static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 18, 0.01);
@@ -401,8 +388,7 @@ static void a_fast_first_call_counts(void **state) {
 
 /* If a burst lasts, the samples disagree, and the spread shows it. A candidate that is really slow has no such
  * spread. */
-static void disagreeing_times_have_a_spread(void **state) {
-  (void)state;
+TEST(disagreeing_times_have_a_spread) {
   static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 19, 0.01);
@@ -418,8 +404,7 @@ static void disagreeing_times_have_a_spread(void **state) {
 }
 
 /* A sample far from the model's prediction is repeated, even if the candidate is far behind the best. */
-static void unexpected_times_are_measured_again(void **state) {
-  (void)state;
+TEST(unexpected_times_are_measured_again) {
   static wlmi_finals finals;
   for (int expects = 0; expects < 2; expects++) {
     wlmi_timed screened[20] = {{0}};
@@ -436,8 +421,7 @@ static void unexpected_times_are_measured_again(void **state) {
 
 /* A hundred screened candidates of both kinds fail when they are set up again: the candidates behind them take part,
  * and the first failures are reported. */
-static void failing_setups_are_replaced(void **state) {
-  (void)state;
+TEST(failing_setups_are_replaced) {
   static wlmi_finals finals;
   begin(150, 13, 0.01);
   for (int i = 0; i < 150; i++) {
@@ -456,8 +440,7 @@ static void failing_setups_are_replaced(void **state) {
 }
 
 /* Candidates with known times are not screened again, but take part in the rounds. */
-static void known_candidates_skip_the_screening(void **state) {
-  (void)state;
+TEST(known_candidates_skip_the_screening) {
   static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 10, 0.01);
@@ -473,8 +456,7 @@ static void known_candidates_skip_the_screening(void **state) {
   wlmi_finals_release(&finals);
 }
 
-static void time_runs_out(void **state) {
-  (void)state;
+TEST(time_runs_out) {
   static wlmi_finals finals;
   begin(50, 11, 0.01);
   f.stop_after = 5;
@@ -486,8 +468,7 @@ static void time_runs_out(void **state) {
 }
 
 /* After the budget has ended, only a few candidates are timed again, in one round. */
-static void after_the_budget_one_round_remains(void **state) {
-  (void)state;
+TEST(after_the_budget_one_round_remains) {
   static wlmi_finals finals;
   int entered[2] = {0};
   double took[2];
@@ -506,8 +487,7 @@ static void after_the_budget_one_round_remains(void **state) {
   assert_true(took[1] < took[0]);
 }
 
-static void the_callback_may_cancel(void **state) {
-  (void)state;
+TEST(the_callback_may_cancel) {
   static wlmi_finals finals;
   begin(50, 12, 0.01);
   f.fail_after = 7;
@@ -518,8 +498,7 @@ static void the_callback_may_cancel(void **state) {
 }
 
 /* The last round is played again while other programs disturb it, and the calmest one counts as a whole. */
-static void a_busy_machine_is_measured_again(void **state) {
-  (void)state;
+TEST(a_busy_machine_is_measured_again) {
   static wlmi_finals finals;
   static const struct {
     double shares[4];
@@ -550,28 +529,4 @@ static void a_busy_machine_is_measured_again(void **state) {
     assert_int_equal(wlmi_spread_is_noisy(finals.list[0].spread, 9), cases[k].lost > 0.25);
     wlmi_finals_release(&finals);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_busy_machine_is_measured_again),
-      cmocka_unit_test(the_planted_best_survives_noise),
-      cmocka_unit_test(similar_candidates_lose_little),
-      cmocka_unit_test(slow_candidates_are_dropped),
-      cmocka_unit_test(slow_launches_drop_nothing_fast),
-      cmocka_unit_test(long_calls_take_few_samples),
-      cmocka_unit_test(both_kinds_have_finalists),
-      cmocka_unit_test(wrong_candidates_are_replaced),
-      cmocka_unit_test(the_fastest_correct_candidate_wins),
-      cmocka_unit_test(a_burst_does_not_count),
-      cmocka_unit_test(a_fast_first_call_counts),
-      cmocka_unit_test(disagreeing_times_have_a_spread),
-      cmocka_unit_test(unexpected_times_are_measured_again),
-      cmocka_unit_test(failing_setups_are_replaced),
-      cmocka_unit_test(known_candidates_skip_the_screening),
-      cmocka_unit_test(time_runs_out),
-      cmocka_unit_test(after_the_budget_one_round_remains),
-      cmocka_unit_test(the_callback_may_cancel),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Selection: the order of its steps (this very matrix, a similar one, the rules), and that only valid variants are
  * chosen. tests/unit/test_rules.c has the rules themselves. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/failing_malloc.h"
 #include "support/snapshot_fixture.h"
+#include "support/test.h"
 
 static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n,
                      const char *const variants[]) {
@@ -46,8 +42,7 @@ static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stat
   return decide_for(snapshot, stats, problem, n, 1);
 }
 
-static void steps_are_in_order(void **state) {
-  (void)state;
+TEST(steps_are_in_order) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8),
                   other = snapshot_stats(1000, 11000, 1, 9);
@@ -82,8 +77,7 @@ static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *s
 }
 
 /* A tuning of the sum of products on this matrix serves other operators, unless they were tuned themselves. */
-static void other_operators_follow_the_sum(void **state) {
-  (void)state;
+TEST(other_operators_follow_the_sum) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec spec = emit_spec(32);
@@ -121,8 +115,7 @@ static void other_operators_follow_the_sum(void **state) {
 }
 
 /* The same for a user-defined operator. */
-static void a_custom_operator_follows_the_sum(void **state) {
-  (void)state;
+TEST(a_custom_operator_follows_the_sum) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec sum = emit_spec(32), spec;
@@ -144,8 +137,7 @@ static void a_custom_operator_follows_the_sum(void **state) {
 
 /* A message follows itself with one head, then the sum of products. The sum comes after all steps for messages, if the
  * message has positions: its measurements of a similar matrix are better than the sum's of this very matrix. */
-static void a_message_follows_the_sum(void **state) {
-  (void)state;
+TEST(a_message_follows_the_sum) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec sum = emit_spec(32), spec, one_head;
@@ -204,8 +196,7 @@ static void add_message(wlmi_snapshot *snapshot, const wlm_stats *stats, const c
 
 /* A message that was never measured follows the one that moves the most similar bytes, of those that were measured on
  * this very matrix, or otherwise on similar ones. */
-static void a_message_follows_the_nearest_one(void **state) {
-  (void)state;
+TEST(a_message_follows_the_nearest_one) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec of_edges, of_rows, of_sums;
@@ -235,8 +226,7 @@ static void a_message_follows_the_nearest_one(void **state) {
 }
 
 /* Attention follows the sum of products only where nothing was measured for its own direction. */
-static void attention_follows_attention(void **state) {
-  (void)state;
+TEST(attention_follows_attention) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec spec = emit_spec(32);
@@ -266,8 +256,7 @@ static void attention_follows_attention(void **state) {
 }
 
 /* Of simpler problems the nearest decides: that with one head is nearer than that without a transpose. */
-static void several_heads_follow_one_head(void **state) {
-  (void)state;
+TEST(several_heads_follow_one_head) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec spec = emit_spec(32);
@@ -290,8 +279,7 @@ static void several_heads_follow_one_head(void **state) {
 }
 
 /* f16 and bf16 stand for each other, after everything that was measured in the type itself. */
-static void halves_follow_each_other(void **state) {
-  (void)state;
+TEST(halves_follow_each_other) {
   static const wlm_type types[2][2] = {{WLM_F16, WLM_BF16}, {WLM_BF16, WLM_F16}};
   static const char *const likes[2] = {", in f16", ", in bf16"};
   static const char *const likes_of_max[2] = {", for a sum of products, in f16", ", for a sum of products, in bf16"};
@@ -325,8 +313,7 @@ static void halves_follow_each_other(void **state) {
 }
 
 /* 64-bit indices follow 32-bit ones, after everything that was measured with 64-bit ones. */
-static void wide_indices_follow_narrow_ones(void **state) {
-  (void)state;
+TEST(wide_indices_follow_narrow_ones) {
   static const wlm_index types[][2] = {{WLM_I64, WLM_I64}, {WLM_I64, WLM_I32}};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   for (int i = 0; i < 2; i++) {
@@ -368,8 +355,7 @@ static void wide_indices_follow_narrow_ones(void **state) {
 }
 
 /* Where memory runs out, choosing fails and names no other kernel. */
-static void messages_without_memory_are_not_chosen_otherwise(void **state) {
-  (void)state;
+TEST(messages_without_memory_are_not_chosen_otherwise) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const wlmi_variant_set variants = accepted();
@@ -392,8 +378,7 @@ static void messages_without_memory_are_not_chosen_otherwise(void **state) {
 }
 
 /* A message with 64-bit indices follows the nearest one of those with 32-bit indices, and attention attention. */
-static void wide_messages_and_attention_follow_their_own(void **state) {
-  (void)state;
+TEST(wide_messages_and_attention_follow_their_own) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec message, attention = emit_spec(32);
@@ -422,8 +407,7 @@ static void wide_messages_and_attention_follow_their_own(void **state) {
 }
 
 /* A fingerprint of zeros matches no case, but the statistics may. */
-static void no_fingerprint_matches_none(void **state) {
-  (void)state;
+TEST(no_fingerprint_matches_none) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats nameless = snapshot_stats(1000, 9000, 1, 0);
   add_case(&snapshot, &nameless, "p", 32, (const char *const[]){"exact", NULL});
@@ -431,8 +415,7 @@ static void no_fingerprint_matches_none(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void takes_the_most_similar_matrix(void **state) {
-  (void)state;
+TEST(takes_the_most_similar_matrix) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats here = snapshot_stats(1000, 9000, 1, 1), nearest = snapshot_stats(1000, 9300, 1, 2),
                   near = snapshot_stats(1000, 9600, 1, 3);
@@ -445,8 +428,7 @@ static void takes_the_most_similar_matrix(void **state) {
   wlmi_snapshot_clear(&snapshot);
 }
 
-static void leaves_out_invalid_variants(void **state) {
-  (void)state;
+TEST(leaves_out_invalid_variants) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"no", "not", "yes", "later", NULL});
@@ -461,8 +443,7 @@ static void leaves_out_invalid_variants(void **state) {
 }
 
 /* Measurements by a version that had other families or parameter values. */
-static void leaves_out_variants_that_no_longer_exist(void **state) {
-  (void)state;
+TEST(leaves_out_variants_that_no_longer_exist) {
   wlmi_snapshot snapshot = {.families = snapshot_families()};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   add_case(&snapshot, &tuned, "p", 32,
@@ -486,8 +467,7 @@ static void add_failure(wlmi_snapshot *snapshot, const char *variant) {
 
 /* A variant that failed on the matrix is not chosen for it by a similar matrix, a rule or another device class, but for
  * other matrices it is. */
-static void failed_variants_are_not_chosen(void **state) {
-  (void)state;
+TEST(failed_variants_are_not_chosen) {
   wlmi_snapshot snapshot = {0}, lent = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"exact", NULL});
@@ -528,8 +508,7 @@ static void failed_variants_are_not_chosen(void **state) {
 }
 
 /* Screening compares only a few rows, so a matrix with nothing but screening runs does not count as tuned. */
-static void screening_runs_decide_nothing(void **state) {
-  (void)state;
+TEST(screening_runs_decide_nothing) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"first", "second", "third", NULL});
@@ -544,8 +523,7 @@ static void screening_runs_decide_nothing(void **state) {
 }
 
 /* All kernels failed on this matrix: one that failed for another reason than a wrong result is chosen. */
-static void a_kernel_is_chosen_even_if_all_failed(void **state) {
-  (void)state;
+TEST(a_kernel_is_chosen_even_if_all_failed) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const wlmi_spec spec = emit_spec(32);
   wlmi_snapshot snapshot = {0};
@@ -591,8 +569,7 @@ static wlmi_decision decide_among_all(const wlmi_snapshot *snapshot, const wlm_s
 }
 
 /* The matrix's own case is ignored if it has neither the rules' choice nor eight candidates. */
-static void a_thin_case_does_not_beat_a_rule(void **state) {
-  (void)state;
+TEST(a_thin_case_does_not_beat_a_rule) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
   const wlmi_snapshot nothing = {0};
@@ -628,8 +605,7 @@ static void a_thin_case_does_not_beat_a_rule(void **state) {
 }
 
 /* A case that knows a third of the candidates is not thin. */
-static void a_third_of_the_candidates_is_enough(void **state) {
-  (void)state;
+TEST(a_third_of_the_candidates_is_enough) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"a", "b", "c", "d", "e", NULL});
@@ -640,8 +616,7 @@ static void a_third_of_the_candidates_is_enough(void **state) {
 
 /* After a thin case, a similar matrix or another device class with enough measurements decides; a thin case of a
  * similar matrix never does. */
-static void other_cases_decide_after_a_thin_one(void **state) {
-  (void)state;
+TEST(other_cases_decide_after_a_thin_one) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8),
                   nearer = snapshot_stats(1000, 9000, 1.05, 9);
   const char *const names[] = {"s", "t", "u", "v", "w", "x", "y", "z", NULL};
@@ -667,8 +642,7 @@ static void other_cases_decide_after_a_thin_one(void **state) {
 /* ---- similar cases ------------------------------------------------------------------------------- */
 
 /* Explain shows the tuned matrices of this class of problems, the most similar first, and at most WLM_SIMILAR. */
-static void similar_matrices_are_sorted(void **state) {
-  (void)state;
+TEST(similar_matrices_are_sorted) {
   static const char other[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f32,sample=none";
   static const int octaves[WLM_SIMILAR + 2] = {3, 1, 6, 2, 5, 4};
   const wlm_stats here = snapshot_stats(1000, 9000, 1, 1);
@@ -727,8 +701,7 @@ static void check_ranking(const wlmi_decision *d, const char *const *ranked) {
   assert_null(ranked[d->ranked_count]);
 }
 
-static void preparation_is_divided_by_the_calls(void **state) {
-  (void)state;
+TEST(preparation_is_divided_by_the_calls) {
   static const struct {
     int64_t calls;
     int refused;
@@ -756,8 +729,7 @@ static void preparation_is_divided_by_the_calls(void **state) {
 
 /* With one call no prepared variant is chosen: not if it is faster with its whole preparation, not if it is the only
  * measured one, and not if its measurement is older than its prepare pass. */
-static void nothing_is_prepared_for_one_call(void **state) {
-  (void)state;
+TEST(nothing_is_prepared_for_one_call) {
   wlmi_snapshot cheap = {0}, only = {0}, older = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   add_measured(&cheap, &tuned, (const measured[]){{"plain", 9, 0}, {"quick", 1, 2}, {NULL, 0, 0}});
@@ -781,34 +753,4 @@ static void nothing_is_prepared_for_one_call(void **state) {
   wlmi_snapshot_clear(&cheap);
   wlmi_snapshot_clear(&only);
   wlmi_snapshot_clear(&older);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(steps_are_in_order),
-      cmocka_unit_test(other_operators_follow_the_sum),
-      cmocka_unit_test(a_custom_operator_follows_the_sum),
-      cmocka_unit_test(a_message_follows_the_sum),
-      cmocka_unit_test(a_message_follows_the_nearest_one),
-      cmocka_unit_test(attention_follows_attention),
-      cmocka_unit_test(several_heads_follow_one_head),
-      cmocka_unit_test(halves_follow_each_other),
-      cmocka_unit_test(wide_indices_follow_narrow_ones),
-      cmocka_unit_test(messages_without_memory_are_not_chosen_otherwise),
-      cmocka_unit_test(wide_messages_and_attention_follow_their_own),
-      cmocka_unit_test(no_fingerprint_matches_none),
-      cmocka_unit_test(takes_the_most_similar_matrix),
-      cmocka_unit_test(leaves_out_invalid_variants),
-      cmocka_unit_test(leaves_out_variants_that_no_longer_exist),
-      cmocka_unit_test(failed_variants_are_not_chosen),
-      cmocka_unit_test(screening_runs_decide_nothing),
-      cmocka_unit_test(a_kernel_is_chosen_even_if_all_failed),
-      cmocka_unit_test(a_thin_case_does_not_beat_a_rule),
-      cmocka_unit_test(a_third_of_the_candidates_is_enough),
-      cmocka_unit_test(other_cases_decide_after_a_thin_one),
-      cmocka_unit_test(similar_matrices_are_sorted),
-      cmocka_unit_test(preparation_is_divided_by_the_calls),
-      cmocka_unit_test(nothing_is_prepared_for_one_call),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* Similar variants for types of different size (bench/similar.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bench/similar.h"
+#include "support/test.h"
 
-static void similar_variants(void **state) {
-  (void)state;
+TEST(similar_variants) {
   static const struct {
     const char *a, *b;
     int are;
@@ -35,15 +28,9 @@ static void similar_variants(void **state) {
     }
 }
 
-static void families(void **state) {
-  (void)state;
+TEST(families) {
   assert_true(wlmi_same_family("row_vec/lanes=8", "row_vec/lanes=16"));
   assert_true(wlmi_same_family("row_vec", "row_vec/lanes=16"));
   assert_false(wlmi_same_family("row_vec/lanes=8", "row_vec2/lanes=8"));
   assert_false(wlmi_same_family("row_vec/lanes=8", "row/lanes=8"));
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(similar_variants), cmocka_unit_test(families)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Keys of problems: what is written is read back, and keys of other versions are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/problem/spec_key.h"
 #include "select/features.h"
+#include "support/test.h"
 #include "warploom/warploom.h"
 
-static void keys_are_read_back(void **state) {
-  (void)state;
+TEST(keys_are_read_back) {
   static const char *const keys[] = {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=copy_b.max,dense=f32,rowptr=i64,colind=i32,values=none,sample=none,empty=identity",
@@ -49,11 +45,4 @@ static void keys_are_read_back(void **state) {
   }
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     assert_int_equal(wlmi_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(keys_are_read_back),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* Public structs of other versions: shorter ones get defaults down to the first release's size, longer ones are taken
  * where their tail is zero. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/problem/structs.h"
-#include "support/asserts.h"
+#include "support/test.h"
 #include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
@@ -61,8 +55,7 @@ static void refused(wlm_status status, int i, const char *says) {
   assert_contains(wlm_error_detail(), says);
 }
 
-static void every_struct_is_listed(void **state) {
-  (void)state;
+TEST(every_struct_is_listed) {
   for (int i = 0; i < STRUCTS; i++) {
     assert_int_equal(structs[i].type->size, structs[i].size);
     assert_in_range(structs[i].type->first_size, sizeof(size_t), structs[i].size);
@@ -73,8 +66,7 @@ static void every_struct_is_listed(void **state) {
   }
 }
 
-static void initialised_as_by_the_macro(void **state) {
-  (void)state;
+TEST(initialised_as_by_the_macro) {
   for (int i = 0; i < STRUCTS; i++) {
     const size_t size = structs[i].size, first = structs[i].type->first_size;
     room r, expected;
@@ -100,8 +92,7 @@ static void initialised_as_by_the_macro(void **state) {
   }
 }
 
-static void read_in_any_version(void **state) {
-  (void)state;
+TEST(read_in_any_version) {
   for (int i = 0; i < STRUCTS; i++) {
     const wlmi_struct *type = structs[i].type;
     const size_t size = structs[i].size;
@@ -150,8 +141,7 @@ typedef struct grown {
 static const grown grown_defaults = {sizeof(grown), 1, 2, 3, 4};
 static const wlmi_struct grown_type = {"wlm_grown", &grown_defaults, sizeof(grown), offsetof(grown, c)};
 
-static void shorter_ones_get_defaults(void **state) {
-  (void)state;
+TEST(shorter_ones_get_defaults) {
   const grown given = {offsetof(grown, c), 10, 20, 30, 40};
   grown read;
   assert_status(WLM_OK, wlmi_struct_read(&grown_type, &given, &read));
@@ -165,8 +155,7 @@ static void shorter_ones_get_defaults(void **state) {
   assert_contains(wlm_error_detail(), "wlm_grown.size is 23");
 }
 
-static void present_structs_are_not_copied(void **state) {
-  (void)state;
+TEST(present_structs_are_not_copied) {
   grown given = grown_defaults, copy = {0};
   const void *seen;
   given.a = 7;
@@ -183,8 +172,7 @@ static void present_structs_are_not_copied(void **state) {
 }
 
 /* The library fills as many bytes as the caller's size says. */
-static void written_in_any_version(void **state) {
-  (void)state;
+TEST(written_in_any_version) {
   const grown from = {sizeof(grown), 10, 20, 30, 40};
   union {
     grown known;
@@ -205,8 +193,7 @@ static void written_in_any_version(void **state) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_struct_write(&grown_type, &from, NULL));
 }
 
-static void null_arguments_are_named(void **state) {
-  (void)state;
+TEST(null_arguments_are_named) {
   const int there = 0;
   assert_status(WLM_OK, wlmi_need("wlm_call", "one two three", &there, &there, &there));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_need("wlm_call", "one two three", NULL, NULL, &there));
@@ -215,17 +202,4 @@ static void null_arguments_are_named(void **state) {
   assert_string_equal(wlm_error_detail(), "wlm_call: two is NULL");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_need("wlm_call", "one two three", &there, &there, NULL));
   assert_string_equal(wlm_error_detail(), "wlm_call: three is NULL");
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_struct_is_listed),
-      cmocka_unit_test(initialised_as_by_the_macro),
-      cmocka_unit_test(read_in_any_version),
-      cmocka_unit_test(shorter_ones_get_defaults),
-      cmocka_unit_test(present_structs_are_not_copied),
-      cmocka_unit_test(written_in_any_version),
-      cmocka_unit_test(null_arguments_are_named),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* bench/suites/sources.tsv tells users who lack the data folder where the real matrices of the suites come from. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
+#include "support/test.h"
 #include "support/tsv.h"
 
 static int is_listed(const tsv_table *sources, const char *name) {
@@ -31,8 +26,7 @@ static void suite_has_sources(const tsv_table *sources, const char *suite) {
   assert_true(real > 0);
 }
 
-static void suites_have_sources(void **state) {
-  (void)state;
+TEST(suites_have_sources) {
   static const char *const suites[] = {"core", "papers", "sampled"};
   tsv_table sources;
   assert_true(tsv_read(WLM_SOURCE_DIR "/bench/suites/sources.tsv", &sources));
@@ -42,9 +36,4 @@ static void suites_have_sources(void **state) {
     suite_has_sources(&sources, path);
   }
   tsv_free(&sources);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(suites_have_sources)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* The shared library exports exactly the functions that the public headers declare. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/header.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static int is_declared(const header_functions *functions, const char *name) {
   for (int i = 0; i < functions->count; i++)
@@ -18,8 +12,7 @@ static int is_declared(const header_functions *functions, const char *name) {
   return 0;
 }
 
-static void headers_are_read(void **state) {
-  (void)state;
+TEST(headers_are_read) {
   static const char *const some[] = {"wlm_error_detail", "wlm_spmm", "wlm_set_device_allocator",
                                      "wlm_plan_create_online", "wlm_online_state_init"};
   header_functions functions;
@@ -32,8 +25,7 @@ static void headers_are_read(void **state) {
   }
 }
 
-static void exports_what_is_declared(void **state) {
-  (void)state;
+TEST(exports_what_is_declared) {
 #ifdef WLM_SHARED_LIBRARY
   header_functions functions;
   int exported = 0, faults = 0;
@@ -62,8 +54,7 @@ static void exports_what_is_declared(void **state) {
 }
 
 /* Templates must not reach files, processes and libraries. */
-static void opens_no_dangerous_lua_library(void **state) {
-  (void)state;
+TEST(opens_no_dangerous_lua_library) {
 #ifdef WLM_SHARED_LIBRARY
   static const char *const forbidden[] = {"luaopen_package", "luaopen_io", "luaopen_os", "luaopen_debug",
                                           "luaL_openlibs"};
@@ -82,10 +73,4 @@ static void opens_no_dangerous_lua_library(void **state) {
 #else
   test_missing("shared_library", "shared library", "this build has a static one only");
 #endif
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(headers_are_read), cmocka_unit_test(exports_what_is_declared),
-                                     cmocka_unit_test(opens_no_dangerous_lua_library)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

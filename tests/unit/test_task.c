@@ -1,14 +1,10 @@
 /* Which case is tuned next, and its share of the time. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/memory.h"
-#include "support/asserts.h"
+#include "support/test.h"
 #include "tuner/design.h"
 #include "tuner/task.h"
 
@@ -25,8 +21,7 @@ static wlmi_task tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, in
   return out;
 }
 
-static void states_follow_from_what_is_left(void **state) {
-  (void)state;
+TEST(states_follow_from_what_is_left) {
   static const struct {
     int64_t left;
     wlmi_task_state state;
@@ -40,8 +35,7 @@ static void states_follow_from_what_is_left(void **state) {
   }
 }
 
-static void the_most_distant_case_is_next(void **state) {
-  (void)state;
+TEST(the_most_distant_case_is_next) {
   wlmi_task list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(1, 1000, 9000, 128, CANDIDATES),
                        tuning(2, 1000, 18000, 32, CANDIDATES)};
   const wlmi_point known = list[0].point;
@@ -53,8 +47,7 @@ static void the_most_distant_case_is_next(void **state) {
 }
 
 /* Of two equally useful cases the faster one is next. The matrix in memory saves the time to generate it. */
-static void faster_cases_come_first(void **state) {
-  (void)state;
+TEST(faster_cases_come_first) {
   wlmi_task list[2] = {tuning(0, 1000000, 30000000, 32, CANDIDATES), tuning(1, 1000, 30000, 32, CANDIDATES)};
   assert_int_equal(wlmi_tasks_next(list, 2, NONE_AT_HAND, 1e9), 1);
   list[0] = tuning(0, 1000, 30000, 32, CANDIDATES);
@@ -64,8 +57,7 @@ static void faster_cases_come_first(void **state) {
   assert_true(wlmi_task_seconds(&list[0], 1) - wlmi_task_seconds(&list[0], 0) == 5);
 }
 
-static void cases_longer_than_the_budget_are_skipped(void **state) {
-  (void)state;
+TEST(cases_longer_than_the_budget_are_skipped) {
   wlmi_task list[4] = {tuning(0, 1000000, 100000000, 256, CANDIDATES), tuning(1, 1000, 9000, 32, CANDIDATES),
                        tuning(2, 1000, 9000, 32, CANDIDATES - 1), tuning(3, 1000, 9000, 32, 40)};
   const double room = 1.01 * wlmi_task_seconds(&list[1], NONE_AT_HAND);
@@ -82,8 +74,7 @@ static void cases_longer_than_the_budget_are_skipped(void **state) {
   assert_int_equal(wlmi_tasks_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
 
-static void time_is_shared_by_distance(void **state) {
-  (void)state;
+TEST(time_is_shared_by_distance) {
   wlmi_task list[3] = {tuning(0, 1000, 9000, 32, CANDIDATES), tuning(0, 1000, 9000, 64, CANDIDATES),
                        tuning(0, 1000, 9000, 512, CANDIDATES)};
   const wlmi_point known = list[0].point;
@@ -150,8 +141,7 @@ static int64_t spend(world *w, double budget, int in_order, int64_t *tuned) {
 
 /* For any budget, the tuned cells are nearer to all others than in listed order; from a few minutes on they have
  * every size and width. */
-static void a_budget_covers_the_space(void **state) {
-  (void)state;
+TEST(a_budget_covers_the_space) {
   for (uint64_t seed = 1; seed <= 3; seed++)
     for (double budget = 60; budget < 1000; budget *= 3) {
       int64_t tuned[MATRICES * WIDTHS], again[MATRICES * WIDTHS];
@@ -177,13 +167,4 @@ static void a_budget_covers_the_space(void **state) {
       release_world(&same);
       release_world(&plain);
     }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(states_follow_from_what_is_left), cmocka_unit_test(the_most_distant_case_is_next),
-      cmocka_unit_test(faster_cases_come_first),         cmocka_unit_test(cases_longer_than_the_budget_are_skipped),
-      cmocka_unit_test(time_is_shared_by_distance),      cmocka_unit_test(a_budget_covers_the_space),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

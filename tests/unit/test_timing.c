@@ -1,13 +1,10 @@
 /* Computing a time from samples, with a fake clock. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "support/db_fixture.h"
+#include "support/test.h"
 #include "tuner/method.h"
 #include "tuner/timing.h"
 #include "tuner/tolerance.h"
@@ -64,8 +61,7 @@ static wlm_status time_it(double call, double cold, const double *noise, double 
   return status;
 }
 
-static void summaries(void **state) {
-  (void)state;
+TEST(summaries) {
   double median, spread;
   double one[] = {3};
   wlmi_timing_summarise(one, 1, &median, &spread);
@@ -81,8 +77,7 @@ static void summaries(void **state) {
   assert_true(median == 0 && spread == 0);
 }
 
-static void samples_are_long_enough(void **state) {
-  (void)state;
+TEST(samples_are_long_enough) {
   wlmi_method method;
   assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, &method));
   assert_int_equal(method.samples, 9);
@@ -96,15 +91,13 @@ static void samples_are_long_enough(void **state) {
   assert_true(method.seconds == 0 && method.spread == 0);
 }
 
-static void warm_up_samples_are_left_out(void **state) {
-  (void)state;
+TEST(warm_up_samples_are_left_out) {
   wlmi_method method;
   assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &method));
   assert_true(method.seconds < 1.05e-6); /* the first sample was ten times as long */
 }
 
-static void noise_does_not_prolong_the_warm_up(void **state) {
-  (void)state;
+TEST(noise_does_not_prolong_the_warm_up) {
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
   wlmi_method method;
   assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &method));
@@ -112,8 +105,7 @@ static void noise_does_not_prolong_the_warm_up(void **state) {
   assert_true(method.spread > 0.1 && method.spread < 0.6);
 }
 
-static void failures_are_returned(void **state) {
-  (void)state;
+TEST(failures_are_returned) {
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
     wlmi_method method = {.enqueue = enqueue};
     clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
@@ -124,8 +116,7 @@ static void failures_are_returned(void **state) {
   }
 }
 
-static void gather_bandwidth(void **state) {
-  (void)state;
+TEST(gather_bandwidth) {
   wlmi_spec spec = {.problem = WLM_PROBLEM_INIT, .has_values = 1};
   spec.problem.n = 32;
   /* edges n 4 + rows n 4 + edges (4 + 4) + rows 4 bytes */
@@ -137,8 +128,7 @@ static void gather_bandwidth(void **state) {
 }
 
 /* Tolerances are strict, but never refuse an ordinary float32 sum. */
-static void tolerances(void **state) {
-  (void)state;
+TEST(tolerances) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   assert_true(wlmi_tolerance(&problem, 0) < 1e-6);
   assert_true(wlmi_tolerance(&problem, 1000) < 1e-5);
@@ -162,8 +152,7 @@ static void tolerances(void **state) {
 }
 
 /* 577 k mod 577 = 0: a row of 577 edges gives S times its first edge, and roundings of equal terms do not cancel. */
-static void tolerance_of_one_edge_many_times(void **state) {
-  (void)state;
+TEST(tolerance_of_one_edge_many_times) {
   enum { WIDTH = 512 };
   wlm_problem plain = WLM_PROBLEM_INIT, sampled = WLM_PROBLEM_INIT;
   sampled.sampling.sample = WLM_SAMPLE_FASTRAND;
@@ -178,18 +167,4 @@ static void tolerance_of_one_edge_many_times(void **state) {
     beyond_plain += error > wlmi_tolerance(&plain, WIDTH);
   }
   assert_true(beyond_plain > 0);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(summaries),
-      cmocka_unit_test(samples_are_long_enough),
-      cmocka_unit_test(warm_up_samples_are_left_out),
-      cmocka_unit_test(noise_does_not_prolong_the_warm_up),
-      cmocka_unit_test(failures_are_returned),
-      cmocka_unit_test(gather_bandwidth),
-      cmocka_unit_test(tolerances),
-      cmocka_unit_test(tolerance_of_one_edge_many_times),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The table of `tune`: winners first, and which times came from screening. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "cli/tune_outcomes.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 static wlm_candidate_result result_of(const char *variant, double us, int samples) {
   return (wlm_candidate_result){
@@ -30,8 +25,7 @@ static void report(const wlm_candidate_result *results, int count, wlmi_report *
 static const char explanation[] = "\nscreened: timed once";
 
 /* A screening time below the winner's is marked and explained. */
-static void screened_times_are_marked(void **state) {
-  (void)state;
+TEST(screened_times_are_marked) {
   wlm_candidate_result broken = result_of("broken", 0, 0);
   broken.failed = 1, broken.reason = "does not compile";
   const wlm_candidate_result results[] = {broken, result_of("glanced", 607, 1), result_of("precise", 700, 1),
@@ -46,8 +40,7 @@ static void screened_times_are_marked(void **state) {
   wlmi_report_release(&text);
 }
 
-static void nothing_is_explained_where_all_were_timed_again(void **state) {
-  (void)state;
+TEST(nothing_is_explained_where_all_were_timed_again) {
   const wlm_candidate_result result = result_of("precise", 754, 9);
   wlmi_report text = {0};
   report(&result, 1, &text);
@@ -56,8 +49,7 @@ static void nothing_is_explained_where_all_were_timed_again(void **state) {
 }
 
 /* The star follows the rules of the choice: among times that differ by noise alone the first name wins. */
-static void the_star_is_the_choice(void **state) {
-  (void)state;
+TEST(the_star_is_the_choice) {
   wlm_candidate_result results[] = {result_of("b", 100, 9), result_of("a", 101, 9), result_of("c", 120, 9)};
   wlmi_report text = {0};
   report(results, 3, &text);
@@ -75,13 +67,4 @@ static void the_star_is_the_choice(void **state) {
   assert_contains(text.text.data, "*  a        103.00");
   assert_null(strstr(text.text.data, "among times"));
   wlmi_report_release(&text);
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(screened_times_are_marked),
-      cmocka_unit_test(the_star_is_the_choice),
-      cmocka_unit_test(nothing_is_explained_where_all_were_timed_again),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

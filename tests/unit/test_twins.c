@@ -2,21 +2,16 @@
  * tests/unit/twins.tsv; the largest only if WARPLOOM_FULL is set. */
 #include <math.h>
 #include <omp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/**/
-#include <cmocka.h>
 
 #include "core/base/random.h"
 #include "core/csr/stats.h"
 #include "core/synth/degrees.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/csr.h"
+#include "support/test.h"
 #include "support/tsv.h"
 
 static void make(const char *input, wlmi_csr_host *csr, wlm_stats *s) {
@@ -71,13 +66,9 @@ static void pinned(const char *when) {
   tsv_free(&pins);
 }
 
-static void small_twins_are_pinned(void **state) {
-  (void)state;
-  pinned("always");
-}
+TEST(small_twins_are_pinned) { pinned("always"); }
 
-static void large_twins_are_pinned(void **state) {
-  (void)state;
+TEST(large_twins_are_pinned) {
   if (!getenv("WARPLOOM_FULL")) {
     print_message("only with WARPLOOM_FULL: twins of more than 5 million non-zeros\n");
     skip();
@@ -85,8 +76,7 @@ static void large_twins_are_pinned(void **state) {
   pinned("full");
 }
 
-static void any_number_of_threads_gives_the_same_bits(void **state) {
-  (void)state;
+TEST(any_number_of_threads_gives_the_same_bits) {
   wlmi_hash hash[3];
   int before = omp_get_max_threads();
   for (int i = 0; i < 3; i++) {
@@ -102,8 +92,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
 }
 
 /* Communities are contiguous, so each is a range of rows. */
-static void edges_stay_in_communities(void **state) {
-  (void)state;
+TEST(edges_stay_in_communities) {
   static const struct {
     const char *input;
     double share;
@@ -126,8 +115,7 @@ static void edges_stay_in_communities(void **state) {
 }
 
 /* A column is used in proportion to the length of the row with its number; summed over many rows, about that often. */
-static void columns_follow_row_lengths(void **state) {
-  (void)state;
+TEST(columns_follow_row_lengths) {
   wlmi_csr_host csr;
   wlm_stats s;
   make("twin:web-google,scale=0.05", &csr, &s);
@@ -144,8 +132,7 @@ static void columns_follow_row_lengths(void **state) {
   wlmi_csr_host_release(&csr);
 }
 
-static void dense_rows_get_their_length(void **state) {
-  (void)state;
+TEST(dense_rows_get_their_length) {
   wlmi_csr_host csr;
   wlm_stats s;
   make("uniform:rows=50,d=40,cols=40", &csr, &s);
@@ -161,8 +148,7 @@ static void dense_rows_get_their_length(void **state) {
   wlmi_csr_host_release(&csr);
 }
 
-static void lengths_meet_their_moments(void **state) {
-  (void)state;
+TEST(lengths_meet_their_moments) {
   wlmi_random random = wlmi_random_for(1, 0, 0);
   for (int round = 0; round < 30; round++) {
     int64_t rows = 500 + wlmi_random_below(&random, 40000), mean = 3 + wlmi_random_below(&random, 60);
@@ -190,8 +176,7 @@ static void lengths_meet_their_moments(void **state) {
 }
 
 /* The mean and CV are as requested, over the stats that tuning covers; columns are distinct and in range. */
-static void synths_have_the_asked_moments(void **state) {
-  (void)state;
+TEST(synths_have_the_asked_moments) {
   static const struct {
     const char *name;
     double mean, cv;
@@ -222,8 +207,7 @@ static void synths_have_the_asked_moments(void **state) {
   }
 }
 
-static void invalid_names(void **state) {
-  (void)state;
+TEST(invalid_names) {
   static const char *const cases[][2] = {
       {"twin:redit", "no such twin"},
       {"twin:", "no such twin"},
@@ -262,19 +246,4 @@ static void invalid_names(void **state) {
     assert_contains(wlm_error_detail(), cases[i][1]);
     assert_null(csr.rowptr);
   }
-}
-
-int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(synths_have_the_asked_moments),
-      cmocka_unit_test(small_twins_are_pinned),
-      cmocka_unit_test(large_twins_are_pinned),
-      cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
-      cmocka_unit_test(edges_stay_in_communities),
-      cmocka_unit_test(columns_follow_row_lengths),
-      cmocka_unit_test(dense_rows_get_their_length),
-      cmocka_unit_test(lengths_meet_their_moments),
-      cmocka_unit_test(invalid_names),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Variants as values: conversion to names and back, and names of other versions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/**/
-#include <cmocka.h>
-
 #include "core/problem/variant.h"
-#include "support/asserts.h"
+#include "support/test.h"
 
 static wlmi_families families;
 
@@ -30,8 +23,7 @@ static int end(void **state) {
   return 0;
 }
 
-static void names_become_values_and_names_again(void **state) {
-  (void)state;
+TEST(names_become_values_and_names_again) {
   static const struct {
     const char *name, *canonical;
     wlmi_variant value;
@@ -58,8 +50,7 @@ static void names_become_values_and_names_again(void **state) {
 }
 
 /* A name from another version gives an unknown variant, which equals no variant, not even another unknown one. */
-static void unknown_names_are_no_variants(void **state) {
-  (void)state;
+TEST(unknown_names_are_no_variants) {
   static const char *const names[] = {"",          "rows",      "row",     "row/cf=2",     "row/cf=3,axis=units",
                                       "row/cf=2=", "plain/n=8", "wide/n=", "wide/n=8,n=8", "ro/cf=2,axis=units"};
   const wlmi_variant none = {0};
@@ -80,8 +71,7 @@ static void unknown_names_are_no_variants(void **state) {
   assert_string_equal(name, "");
 }
 
-static void a_full_table_is_an_error(void **state) {
-  (void)state;
+TEST(a_full_table_is_an_error) {
   static wlmi_families full;
   char text[16];
   for (int i = 0; i < WLM_FAMILIES; i++) {
@@ -103,9 +93,4 @@ static void a_full_table_is_an_error(void **state) {
   wlmi_families_release(&full);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(names_become_values_and_names_again),
-                                     cmocka_unit_test(unknown_names_are_no_variants),
-                                     cmocka_unit_test(a_full_table_is_an_error)};
-  return cmocka_run_group_tests(tests, begin, end);
-}
+GROUP(begin, end)
