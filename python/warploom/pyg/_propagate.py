@@ -260,8 +260,8 @@ def _wrap_class(cls: type, but: tuple[type, ...], own: _Wraps) -> None:
 def install(but: tuple[type, ...], own: _Wraps) -> None:
     """Wrap the propagate of all classes of layers, and of those that are made later.
 
-    but: classes that are wrapped elsewhere. own: what wraps the propagate of a class with code of
-    its own.
+    but: classes that are wrapped elsewhere. own: what wraps the propagate of a class that has its
+        own code.
     """
 
     def wrapping(original: Callable[..., None]) -> Callable[..., None]:
