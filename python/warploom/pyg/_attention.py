@@ -31,7 +31,7 @@ from warploom.pyg._partitioned import with_loops
 from warploom.pyg._propagate import serving
 from warploom.pyg._sorted import Sorted, find_sorted, order_values
 from warploom.pyg._switch import passing, replace
-from warploom.torch import Graph, attention, distributed, gat, gatv2, message
+from warploom.torch import Graph, _later, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
 from warploom.torch._internals import recordable, without_autocast
@@ -181,6 +181,7 @@ def _run_gat(
     attended: Any
     terms = None
     if isinstance(edge_index, PartitionedGraph):
+        _later.thread.module = None  # PyG's code cannot compute the call
         if edge_attr is not None or size is not None or target is not source:
             raise Refused("edge features or two kinds of nodes on a PartitionedGraph")
         part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index

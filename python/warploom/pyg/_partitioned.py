@@ -15,7 +15,7 @@ from torch_geometric.nn import GCNConv, MessagePassing
 
 from warploom import torch as products
 from warploom.pyg._checks import Refused, check_dense
-from warploom.torch import distributed
+from warploom.torch import _later, distributed
 from warploom.torch._memory import Made
 from warploom.torch.distributed import PartitionedGraph
 from warploom.torch.distributed._exchange import Fetch
@@ -94,6 +94,7 @@ def propagate(
     edge_weight: Tensor | None,
 ) -> Tensor:
     """The aggregation of a layer for this rank's nodes."""
+    _later.thread.module = None  # PyG's code cannot compute the call
     if layer.flow != "source_to_target":
         raise Refused("a PartitionedGraph with flow target_to_source")
     features = check_dense(layer, x[0] if isinstance(x, (tuple, list)) else x)

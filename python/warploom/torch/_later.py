@@ -40,7 +40,8 @@ class NotReady(Exception):
 
 
 class _Thread(threading.local):
-    """What this thread runs: a module that has other code for calls that are not ready."""
+    """What this thread runs: a module that has other code for calls that are not ready. None: each
+    call waits."""
 
     module: torch.nn.Module | None = None
 
