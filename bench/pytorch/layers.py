@@ -90,7 +90,7 @@ def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Callable[[], 
     """A function that returns the result and all gradients."""
 
     def forward() -> Tensor:
-        with pyg.accelerate(wait=True) if own else nullcontext():
+        with pyg.accelerate() if own else nullcontext():
             return call.of(layer)
 
     return step_of(forward, (*call.inputs.values(), *layer.parameters()), upstream)

@@ -75,8 +75,8 @@ def enable(
     reorder: False keeps PyG's order of products where another takes less time.
     keep: bytes that products of constant features may take; 0 keeps none. By default they take at
         most a quarter of the free memory.
-    wait: True lets the first calls of a layer on a GPU wait until their kernels are compiled. By
-        default PyG computes them meanwhile.
+    wait: False lets PyG compute the first calls of a layer on a GPU, until their kernels were
+        compiled on other threads. By default the calls wait.
 
     None = as the `enable` before. The first call wraps methods of PyG, which stay wrapped and pass
     calls on while acceleration is off; later calls only count.

@@ -24,7 +24,7 @@ class Options(NamedTuple):
 
     reorder: bool = True
     keep: int | None = None
-    wait: bool = False
+    wait: bool = True
 
 
 enabled = 0  # how many times `warploom.pyg.enable` was called more than `disable`

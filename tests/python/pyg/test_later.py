@@ -96,7 +96,7 @@ def test_pyg_computes_until_all_kernels_are_there(name, held, plans):
     ready."""
     layer, edge_index = LAYERS[name](), graph()
     expected = step(layer, edge_index)
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         for _ in range(3):
             found = step(layer, edge_index)
             assert all(map(torch.equal, found, expected))
@@ -137,7 +137,7 @@ WAITS = {
 @pytest.mark.parametrize("waits", WAITS)
 def test_where_a_switch_would_be_felt_calls_wait(waits, held):
     layer, edge_index = pyg.SAGEConv(8, 5), graph()
-    with warploom.pyg.accelerate(), WAITS[waits]():
+    with warploom.pyg.accelerate(wait=False), WAITS[waits]():
         for _ in range(3):
             step(layer, edge_index)
     assert counts(layer) == {"warploom": 3} and not held.given
@@ -146,7 +146,7 @@ def test_where_a_switch_would_be_felt_calls_wait(waits, held):
 @pytest.mark.parametrize("waits", WAITS)
 def test_a_job_that_runs_is_waited_for(waits, held):
     layer, edge_index = pyg.ResGatedGraphConv(8, 5), graph()
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         step(layer, edge_index)
         with WAITS[waits]():
             step(layer, edge_index)
@@ -160,7 +160,7 @@ def test_activation_checkpointing(is_reentrant, held):
     x = draw(NODES, 8).float().requires_grad_()
     layer(x, edge_index).square().sum().backward()
     expected, x.grad = x.grad, None
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         layer(x, edge_index)  # starts to compile
         checkpoint(layer, x, edge_index, use_reentrant=is_reentrant).square().sum().backward()
     torch.testing.assert_close(x.grad, expected)
@@ -173,7 +173,7 @@ def test_a_kernel_that_does_not_compile_is_no_hang(held, monkeypatch):
     def fail(*args):
         raise RuntimeError("no compiler")
 
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         step(layer, edge_index)
         held.given = [(found, fail, ()) for found, _, _ in held.given]
         held.run()
@@ -185,7 +185,7 @@ def test_hooks_see_each_call_once(held):
     """A linear map runs before attention, which is not ready."""
     layer, edge_index, seen = pyg.GATConv(8, 5), graph(), []
     layer.lin.register_forward_hook(lambda *args: seen.append(1))
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         for _ in range(3):
             step(layer, edge_index)
     assert len(seen) == 3 and counts(layer) == {"warploom": 3}
@@ -193,7 +193,7 @@ def test_hooks_see_each_call_once(held):
 
 def test_a_size_that_is_new_compiles_meanwhile(held):
     layer = pyg.SAGEConv(8, 5)
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         for edges in (100, 101, 1000):
             for _ in range(2):
                 step(layer, graph(edges=edges))
@@ -204,7 +204,7 @@ def test_a_size_that_is_new_compiles_meanwhile(held):
 def test_threads_of_the_pool():
     layer, edge_index = pyg.PNAConv(8, 5, ["max"], ["identity"], torch.ones(9).long()), graph()
     expected = step(layer, edge_index)
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         for _ in range(2):
             found = step(layer, edge_index)
             futures.wait(_propagate._compiling.get(layer, ()))
@@ -215,7 +215,7 @@ def test_threads_of_the_pool():
 
 def test_jobs_keep_no_layer(held):
     layer = pyg.SAGEConv(8, 5)
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         step(layer, graph())
     alive = weakref.ref(layer)
     del layer
@@ -234,9 +234,22 @@ class Failing(pyg.MessagePassing):
 def test_only_layers_are_refused(held):
     """A product of the user's own waits, also after a layer that has raised an error."""
     made = wt.Graph.from_edge_index(graph(), rows=NODES, cols=NODES)
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=False):
         for _ in range(2):
             with pytest.raises(RuntimeError, match="user's"):
                 Failing()(draw(NODES, 8).float(), graph())
             wt.spmm(made, draw(NODES, 8).float())
             held.run()
+
+
+def test_threads_with_new_edges_in_each_step():
+    """The pool compiles for both while they go on."""
+    runs = [
+        [(layer, graph(edges=edges, seed=edges)) for edges in (90, 91, 300, 301, 1200, 1201)]
+        for layer in (LAYERS["PNA"](), LAYERS["ResGated"]())
+    ]
+    expected = [[step(*one) for one in run] for run in runs]
+    with warploom.pyg.accelerate(wait=False), futures.ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda run: [step(*one) for one in run], runs))
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

@@ -541,7 +541,7 @@ def check_pyg_models():
     for assignment, split in zip(assignments(), ("near", "features", "rows")):
         part = PartitionedGraph.from_edge_index(edges, NODES, assignment=assignment, split=split)
         for kind in kinds:
-            with pyg.accelerate():
+            with pyg.accelerate(wait=False):
                 own = part.scatter(x), part.scatter(y)
                 found = train_pyg(kind, part, *own, wd.mean, wd.sum_gradients)
             torch.testing.assert_close(found, alone[kind])
@@ -567,7 +567,7 @@ def check_pyg_options():
                 whole = weights.clone().requires_grad_(needs)
                 own = weights[part.edges].requires_grad_(needs)
                 right = layer(x, edges, edge_weight=whole)
-                with pyg.accelerate():
+                with pyg.accelerate(wait=False):
                     found = layer(part.scatter(x), part, edge_weight=own)
                     again = layer(part.scatter(x), part, edge_weight=own)
                 torch.testing.assert_close(found, part.scatter(right.detach()))
@@ -580,7 +580,7 @@ def check_pyg_options():
             layer = pyg_model(kind)[0]
             with torch.no_grad():
                 right = layer(x, edges)
-                with pyg.accelerate():
+                with pyg.accelerate(wait=False):
                     found = layer(part.scatter(x), part)
             torch.testing.assert_close(found, part.scatter(right))
     own = part.scatter(x)
@@ -592,7 +592,7 @@ def check_pyg_options():
         (nn.GATv2Conv(6, 4), (), "attention with edges as PartitionedGraph"),
     ):
         pyg.report(reset=True)
-        with pyg.accelerate(), pytest.raises(ValueError, match="only supports"):
+        with pyg.accelerate(wait=False), pytest.raises(ValueError, match="only supports"):
             layer.double()(own, part, *arguments)
         assert reason in str(pyg.report())
 
@@ -614,7 +614,7 @@ def check_pyg_memory():
     before = bytes_of_edges()
     part = PartitionedGraph.from_edge_index(edges, NODES, exchange="all", split="near")
     own = part.scatter(draw(NODES, 6)), part.scatter(torch.arange(NODES) % 4)
-    with pyg.accelerate():
+    with pyg.accelerate(wait=False):
         train_pyg("gcn", part, *own, wd.mean, wd.sum_gradients, steps=2)
     kept, nnz = bytes_of_edges() - before, part.local.nnz
     assert 40 * nnz <= kept <= 46 * (nnz + NODES), (kept, nnz)
