@@ -48,17 +48,17 @@ static entry *find(int64_t key, int device) {
 }
 
 static xla_error *fail(const xla_frame *frame, int code, const char *message) {
-  xla_error_args args = {sizeof args, NULL, message, code};
+  xla_error_args args = {XLA_SIZE(xla_error_args, code), NULL, message, code};
   return frame->api->error_create(&args);
 }
 
 /* Says what the handler is when it is registered; the runtime refuses a version that it does not have. It drops minor
  * versions after a year, so an interface of which all later versions will do gets its own. */
-static xla_error *describe(const xla_api *api, xla_metadata *metadata) {
+static xla_error *describe(const xla_api *api, uint32_t traits, xla_metadata *metadata) {
   const int is_known = api && api->version.major == XLA_MAJOR && api->version.minor >= XLA_OLDEST_MINOR;
   metadata->version.major = XLA_MAJOR;
   metadata->version.minor = is_known ? api->version.minor : XLA_OLDEST_MINOR;
-  metadata->traits = XLA_MAY_BE_RECORDED;
+  metadata->traits = traits;
   return NULL;
 }
 
@@ -84,15 +84,14 @@ static xla_error *run(const xla_frame *frame, entry *e, void *stream) {
               wlm_error_detail());
 }
 
-static xla_error *handle(const xla_frame *frame, int is_gpu) {
+static xla_error *handle(const xla_frame *frame, int is_gpu, uint32_t traits) {
   const xla_api *api = frame->api;
   for (xla_extension *x = frame->extension; x; x = x->next)
-    if (x->type == XLA_EXTENSION_METADATA) return describe(api, x->metadata);
-  const xla_attributes *attributes = &frame->attributes;
-  const xla_scalar *key =
-      attributes->count == 1 && attributes->kinds[0] == XLA_ATTRIBUTE_SCALAR ? attributes->values[0] : NULL;
+    if (x->type == XLA_EXTENSION_METADATA) return describe(api, traits, x->metadata);
+  const xla_attributes *given = &frame->attributes;
+  const xla_scalar *key = given->count == 1 && given->kinds[0] == XLA_ATTRIBUTE_SCALAR ? given->values[0] : NULL;
   xla_stream_args stream = {sizeof stream, NULL, frame->context, NULL};
-  xla_ordinal_args device = {sizeof device, NULL, frame->context, -1};
+  xla_ordinal_args device = {XLA_SIZE(xla_ordinal_args, ordinal), NULL, frame->context, -1};
   if (is_gpu) {
     xla_error *error = api->stream_get(&stream);
     if (!error) error = api->ordinal_get(&device);
@@ -101,14 +100,14 @@ static xla_error *handle(const xla_frame *frame, int is_gpu) {
   entry *e = key && key->type == XLA_TYPE_S64 ? find(*(const int64_t *)key->value, device.ordinal) : NULL;
   if (!e)
     return fail(frame, XLA_ERROR_FAILED_PRECONDITION,
-                "warploom.jax: this process made no plan for the call; trace and compile the function here instead of "
-                "loading it");
+                "warploom.jax: this process made no plan for the call; compile the function here, too");
   if (frame->arguments.count != e->arguments || frame->results.count != e->results)
-    return fail(frame, XLA_ERROR_INVALID_ARGUMENT, "warploom.jax: the call has another number of arrays than its plan");
+    return fail(frame, XLA_ERROR_INVALID_ARGUMENT, "warploom.jax: the plan of the call has another number of arrays");
   return run(frame, e, stream.stream);
 }
 
-static xla_error *handle_on_host(xla_frame *frame) { return handle(frame, 0); }
-static xla_error *handle_on_gpu(xla_frame *frame) { return handle(frame, 1); }
+static xla_error *on_host(xla_frame *frame) { return handle(frame, 0, 0); }
+static xla_error *on_gpu(xla_frame *frame) { return handle(frame, 1, 0); }
+static xla_error *recorded(xla_frame *frame) { return handle(frame, 1, XLA_MAY_BE_RECORDED); }
 
-void *warploom_jax_handler(int is_gpu) { return (void *)(is_gpu ? handle_on_gpu : handle_on_host); }
+void *warploom_jax_handler(int kind) { return (void *)(kind == 0 ? on_host : kind == 1 ? on_gpu : recorded); }

@@ -2,7 +2,7 @@
  *
  * A call's one attribute is a key. It names a plan that was made for a size when the call was lowered, and where each
  * array of the call belongs. The handler binds the plan to the arrays and enqueues it: it neither allocates, waits nor
- * compiles, so XLA may record it into a CUDA graph. */
+ * compiles. */
 #pragma once
 
 #include <warploom/warploom_attention.h>
@@ -21,5 +21,6 @@ typedef struct warploom_jax_call {
 int warploom_jax_add(int64_t key, int device, wlm_plan *plan, const warploom_jax_call *call, const int *offsets,
                      int arguments, int results);
 
-/* The handlers of the host (0) and of GPUs (1), as XLA takes them. */
-void *warploom_jax_handler(int is_gpu);
+/* The handlers as XLA takes them: of the host (0), of GPUs (1), and of GPUs if XLA may record calls in CUDA graphs (2).
+ */
+void *warploom_jax_handler(int kind);

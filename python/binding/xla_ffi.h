@@ -3,14 +3,15 @@
  * Structs begin with their size and only grow, and another major version would be another interface. So these
  * declarations serve every JAX from 0.8 on, whose interface is 0.1 or later. */
 #pragma once
-
 #include <stddef.h>
 #include <stdint.h>
 
-enum { XLA_MAJOR = 0, XLA_OLDEST_MINOR = 1 };
-enum { XLA_EXTENSION_METADATA = 1, XLA_ATTRIBUTE_SCALAR = 3, XLA_TYPE_S64 = 5 };
+enum { XLA_MAJOR = 0, XLA_OLDEST_MINOR = 1, XLA_EXTENSION_METADATA = 1, XLA_ATTRIBUTE_SCALAR = 3, XLA_TYPE_S64 = 5 };
 enum { XLA_ERROR_INVALID_ARGUMENT = 3, XLA_ERROR_FAILED_PRECONDITION = 9, XLA_ERROR_INTERNAL = 13 };
 enum { XLA_MAY_BE_RECORDED = 1 }; /* a trait: the handler's launches may become part of a CUDA graph */
+
+/* The size of a struct whose last field is this one. */
+#define XLA_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 typedef struct xla_error xla_error;     /* owned by the runtime once it is returned */
 typedef struct xla_context xla_context; /* of one call */
@@ -27,7 +28,7 @@ typedef struct xla_metadata {
   uint32_t traits;
 } xla_metadata;
 
-/* In place of a call, the runtime asks what a handler is by this extension of the frame. */
+/* By this extension of the frame the runtime asks what a handler is. */
 typedef struct xla_extension {
   size_t size;
   int type;

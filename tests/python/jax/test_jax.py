@@ -374,6 +374,15 @@ def test_the_handler_of_gpus_waits_for_their_plugin():
     assert "warploom_gpu" in [entry[0] for entry in waiting["CUDA"]]
 
 
+def test_a_call_without_a_plan():
+    """As of a program that another process compiled."""
+    spmm(GRAPH, B)
+    target = "warploom_host" if jax.default_backend() == "cpu" else "warploom_gpu"
+    call = jax.ffi.ffi_call(target, jax.ShapeDtypeStruct((1,), np.float32))
+    with pytest.raises(Exception, match="this process made no plan for the call"):
+        jax.block_until_ready(call(B, key=np.int64(1)))
+
+
 def test_a_tracer_is_no_size():
     with pytest.raises(jax.errors.TracerIntegerConversionError):
         jax.jit(lambda rows: Graph.from_edges(SENDERS, RECEIVERS, rows))(ROWS)
