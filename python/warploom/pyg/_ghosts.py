@@ -53,7 +53,7 @@ class Padding:
 
     def __init__(self, counts: tuple[int, ...], graphs: int, largest: int) -> None:
         self.counts, self.graphs, self.largest = counts, graphs, largest
-        _alive.add(self)
+        _unused.add(self)
 
 
 class Ghosts:
@@ -90,7 +90,8 @@ class Ghosts:
 
 
 MASKS = ("node_mask", "edge_mask", "graph_mask")
-_alive: weakref.WeakSet[Padding] = weakref.WeakSet()
+# Of batches that live and that no step got: a norm outside of steps may be over one of them.
+_unused: weakref.WeakSet[Padding] = weakref.WeakSet()
 _now = threading.local()
 
 
@@ -106,6 +107,7 @@ def _surround(arguments: Any) -> AbstractContextManager[Any]:
         ghosts = ghosts or Ghosts()
         if (padding := data.__dict__.get(PADDING)) is not None:
             ghosts.add(data, padding)
+            _unused.discard(padding)
     return nullcontext() if ghosts is None else _in_step(ghosts)
 
 
@@ -146,7 +148,7 @@ def _real_lines(what: Any, x: Tensor) -> Tensor | None:
         return None
     count, ghosts = x.size(0), now()
     if ghosts is None:
-        if any(count in padding.counts for padding in _alive):
+        if any(count in padding.counts for padding in _unused):
             raise ValueError(
                 f"warploom: {name}: its {count} lines may be those of a padded batch, and it does "
                 "not know which are ghosts; pass the batch as an argument to a step of "
