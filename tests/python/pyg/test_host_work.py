@@ -25,7 +25,7 @@ CALLS = {
     "GIN": 76,
     "Graph": 74,
     "SAGE": 74,
-    "Transformer": 94,
+    "Transformer": 95,
 }
 
 
