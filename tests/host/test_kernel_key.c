@@ -121,23 +121,6 @@ TEST(another_compiler_compiles_again) {
   assert_int_equal(runs_after_a_plan(text), 4);
 }
 
-/* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */
-TEST(a_compiler_without_an_answer) {
-  static const char script[] = "#!/bin/sh\n[ \"$1\" != --version ] || rm -f \"$(readlink /proc/$$/fd/1)\"\n";
-  char path[320];
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  snprintf(path, sizeof path, "%s/cc-silent", folder.path);
-  write_whole(path, script, sizeof script - 1);
-  assert_int_equal(chmod(path, 0700), 0);
-  use_compiler("cc-silent");
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
-  wlm_context_destroy(context);
-  unsetenv("WARPLOOM_CC");
-}
-
 /* ---- a kernel that does not load ------------------------------------------------------------------------- */
 
 static int64_t warnings;
@@ -327,6 +310,23 @@ TEST(kernels_of_plans_stay) {
   wlm_plan_destroy(plans[0]);
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
+}
+
+/* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */
+TEST(a_compiler_without_an_answer) {
+  static const char script[] = "#!/bin/sh\n[ \"$1\" != --version ] || rm -f \"$(readlink /proc/$$/fd/1)\"\n";
+  char path[320];
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  snprintf(path, sizeof path, "%s/cc-silent", folder.path);
+  write_whole(path, script, sizeof script - 1);
+  assert_int_equal(chmod(path, 0700), 0);
+  use_compiler("cc-silent");
+  options.device = "host";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_destroy(context);
+  unsetenv("WARPLOOM_CC");
 }
 
 GROUP(home_begin, folder_end)
