@@ -234,6 +234,8 @@ end
 --   sides(j)         last arguments of fold: the other side of edge j, where a score is a product of rows
 --   places           pointers and strides besides those of B and C that decide whether pieces are aligned
 --   folded           the type of an element of the array acc
+--   ways(aligned)    where loads are written for pieces that lie aligned and for others, if there is a difference: the line
+--                    that begins each block, and what it knows of `aligned`
 --   merged(text, otherwise), whole(v), combine   where partial sums of a piece are merged as a whole, not by column
 local function spell(problem, parameters)
   local wanted, operands = problem.arg ~= "none", problem.has_operands
@@ -251,6 +253,10 @@ local function spell(problem, parameters)
   parameters.sides = function() return "" end
   parameters.places, parameters.folded, parameters.combine = "", "wlm_acc_t", "wlm_combine"
   parameters.merged = function(_, otherwise) return otherwise or "" end
+  parameters.ways = function(aligned)
+    if parameters.vector == 1 then return { { begin = "{", aligned = 1 } } end
+    return { { begin = ("if (%s) {"):format(aligned), aligned = 1 }, { begin = "} else {", aligned = 0 } }
+  end
   parameters.whole = function(v) return (".at[%d]"):format(v) end
   attention.spell(problem, parameters)
   message.spell(problem, parameters)

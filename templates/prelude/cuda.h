@@ -58,6 +58,14 @@ WLM_FN long long wlm_wait_for_turn(long long seen) {
 #endif
 }
 
+/* The same number, which the compiler keeps in a register: it would compute again in a loop what takes a few instructions. */
+WLM_FN int wlm_held(int number) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(number));
+#endif
+  return number;
+}
+
 /* base + index * bytes in one instruction; how far rows of B and C lie apart fits 32 bits. */
 WLM_FN const void *wlm_step(const void *base, unsigned int index, unsigned int bytes) {
 #ifdef __CUDA_ARCH__

@@ -3,8 +3,8 @@
 % local paired = problem.dense_bytes == 2 and vector > 1
 % local count = paired and vector // 2 or vector
 /* A piece of a row of B or C: @{vector} neighbouring elements, moved at once where the pointers and leading dimensions
- * are aligned for it and by element elsewhere. A template that asks wlm_aligned once and writes its loop for either
- * answer has no test in it. @{vector} divides n, so a piece lies inside a row or past its end as a whole. */
+ * are aligned for it and by element elsewhere. A template asks wlm_aligned once, and writes its loop for either answer, or
+ * the loads of a batch (`ways`). @{vector} divides n, so a piece lies inside a row or past its end as a whole. */
 % if paired then
 /* Half types stay in pairs until they are used, which takes half the registers. */
 struct __align__(@{bytes}) wlm_piece { unsigned int at[@{count}]; };
@@ -121,10 +121,16 @@ WLM_FN struct wlm_sums wlm_finish_edges(struct wlm_sums sums, int degree) {
 % end
 % if problem.walk then include "prelude/message.h" else
 WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_sums sums, int aligned@{of "long long row"}) {
-  @{from("wlm_store_places(args, c, sums, aligned); ", only "sums = wlm_close_sums(args, row, column, sums); ")}if (args->scaled) {
+  @{from("wlm_store_places(args, c, sums, aligned); ", only "sums = wlm_close_sums(args, row, column, sums); ")}if (args->scaled) { /* as wlm_scale does, with one test of beta */
+    const wlm_acc_t alpha = (wlm_acc_t)args->alpha, beta = (wlm_acc_t)args->beta;
 % for v = 0, vector - 1 do
-    sums.at[@{v}]@{value} = wlm_scale(args, c + @{v}, sums.at[@{v}]@{value});
+    sums.at[@{v}]@{value} *= alpha;
 % end
+    if (args->beta != 0) {
+% for v = 0, vector - 1 do
+      sums.at[@{v}]@{value} += beta * wlm_widen(c[@{v}]);
+% end
+    }
   }
 % for v = 0, vector - 1 do
   const wlm_c_t c@{v} = wlm_result(args, column + @{v}, sums.at[@{v}]@{value});

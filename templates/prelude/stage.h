@@ -74,7 +74,7 @@ WLM_FN struct wlm_row_sums wlm_add_long_rows(const struct wlm_stage *stage, stru
 
 /* What a lane has of its row, from begin to end. Whole block; `first` to `last` are the block's non-zeros. */
 WLM_FN struct wlm_row_sums wlm_fold_staged(const struct wlm_args *args, struct wlm_stage *stage, long long first, long long last,
-                                           long long begin, long long end, const int aligned) {
+                                           long long begin, long long end, int aligned) {
   const int lane = (int)(threadIdx.x % @{lanes}u);
   struct wlm_row_sums sums;
 % for v = 0, n - 1 do
@@ -82,7 +82,8 @@ WLM_FN struct wlm_row_sums wlm_fold_staged(const struct wlm_args *args, struct w
 % end
   for (; first < last; first += @{size}) {
     const int count = last - first < @{size} ? (int)(last - first) : @{size};
-    wlm_fill_stage(args, stage, first, count, aligned);
+    if (aligned) wlm_fill_stage(args, stage, first, count, 1);
+    else wlm_fill_stage(args, stage, first, count, 0);
     __syncthreads();
     int from = begin < first ? 0 : begin - first < count ? (int)(begin - first) : count;
     const int to = end < first ? 0 : end - first < count ? (int)(end - first) : count;

@@ -1,5 +1,11 @@
-% local groups = passes[#passes].tile_threads // lanes
+% local threads = passes[#passes].tile_threads
+% local ends = math.min(4, (rows + threads) // threads) -- of rows, whose loads are in flight together
+% local groups = threads // lanes
 % local hold = batch > lanes and batch // lanes or 1
+% local walk = problem.walk
+% local one_loop = walk and not walk.score and not walk.has_places or lanes < 32 and batch > 4 or
+%   lanes == 32 and not problem.has_operands and problem.arg == "none"
+% local in_step = problem.dense_bytes == 4 and one_loop -- as was measured
 % local many = problem.heads == "many" or problem.has_operands
 % local function of_window(array, j) -- of non-zero j of a batch, from the lane that loaded it
 %   if lanes == 1 then return ("window.%s[%d]"):format(array, j) end
@@ -39,14 +45,20 @@ struct wlm_tail {
 
 /* Whole block; the caller meets afterwards. */
 WLM_FN void wlm_stage_rows(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part, long long first_row) {
-  for (int k = threadIdx.x; k < part->with_open; k += @{passes[#passes].tile_threads}) {
-    const long long end = wlm_begin(args, first_row + k + 1) - part->first;
-    tile->row_end[k] = (wlm_end_t)(end <= part->count ? end : part->count + 1);
+#pragma unroll 1
+  for (int k = threadIdx.x; k < part->with_open; k += @{ends * threads}) {
+% for i = 0, ends - 1 do
+    const int k@{i} = @{i == 0 and "k" or ("k + %d < part->with_open ? k + %d : part->with_open - 1"):format(i * threads, i * threads)};
+    const long long end@{i} = wlm_begin(args, first_row + k@{i} + 1) - part->first;
+% end
+% for i = 0, ends - 1 do
+    tile->row_end[k@{i}] = (wlm_end_t)(end@{i} <= part->count ? end@{i} : part->count + 1);
+% end
   }
   if (threadIdx.x == 0) tile->begun_before = part->with_open && wlm_begin(args, first_row) < part->first;
 }
 
-WLM_FN int wlm_tile_share(int count) { return (count + @{groups * batch - 1}) / @{groups * batch} * @{batch}; }
+WLM_FN int wlm_tile_share(int count) { return (int)((unsigned int)(count + @{groups * batch - 1}) / @{groups * batch}u) * @{batch}; }
 
 /* Non-zeros that a group has at hand: lane l holds the l-th, and so on in turns of @{lanes}. Of values it holds those that
  * all lanes need, so none where an edge has one for each head. */
@@ -80,22 +92,29 @@ WLM_FN void wlm_load_values(const struct wlm_args *args, const struct wlm_part *
 
 /* Row k of the tile has ended: it is a head where it began before the group's share. */
 WLM_FN void wlm_close_row(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part, int k, int row_begin,
-                          int begin, int end, struct wlm_sums sums, int aligned) {
+                          int begin, int end, struct wlm_sums sums) {
   if (row_begin < begin)
     tile->head[part->group][part->lane] = sums;
   else if (part->inside)
-    wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, end - row_begin), aligned@{of "part->row + k"});
+    wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, end - row_begin), part->aligned@{of "part->row + k"});
 }
 
-/* Whole warps: all groups take the same number of steps, so that shuffles meet. */
-WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
-                                      struct wlm_window window, const int aligned) {
+/* Whole block; the caller meets before and afterwards. `window` holds the columns of a group's share. All groups take the
+ * same number of steps, so that shuffles meet. Of what depends on alignment only the loads of a batch stand here twice:
+ * a kernel with two loops took twice as long to compile. */
+WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
+                                struct wlm_window window) {
+  struct wlm_tail tail = {-1, wlm_begin_sums(@{from "0"})};
+  if (!part->count) return tail;
   const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
 % if many and not problem.has_operands then
   const int head = wlm_head_of(args, part->inside ? part->column : 0);
 % end
-  const int begin = part->group * part->share < part->count ? part->group * part->share : part->count;
-  const int end = begin + part->share < part->count ? begin + part->share : part->count;
+% if not many then
+  wlm_load_values(args, part, part->group * part->share, &window);
+% end
+  const int begin = wlm_held(part->group * part->share < part->count ? part->group * part->share : part->count);
+  const int end = wlm_held(begin + part->share < part->count ? begin + part->share : part->count);
   int k = 0; /* the row of non-zero `begin`: the first that ends after it */
   for (int high = part->with_open - 1; k < high;) {
     const int middle = (k + high) / 2;
@@ -106,7 +125,7 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
   struct wlm_sums sums = wlm_begin_sums(@{from "part->first + begin"});
 % if problem.has_operands then
   struct wlm_terms terms = wlm_terms_at(args, part->row, part->inside ? part->column : 0, part->inside);
-  terms = wlm_enter_row(args, terms, k, aligned);
+  terms = wlm_enter_row(args, terms, k, part->aligned);
 % end
   for (int window_begin = 0; window_begin < part->share; window_begin += @{hold * lanes}) {
     struct wlm_window ahead = window;
@@ -128,22 +147,27 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
       const wlm_colind_t column@{j} = @{of_window("column", j)};
 % end
 % for j = 0, batch - 1 do
-      const struct wlm_piece piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), aligned);
-% end
-% for j = 0, batch - 1 do
 % if many then
       const int at@{j} = p + @{j} < part->count ? p + @{j} : part->count - 1;
-% if problem.has_operands then
-%   include("prelude/load_edge.h", { j = j, place = "part->first + at" .. j })
-% else
-      const wlm_acc_t a@{j} = wlm_load_head_a(args, part->first + at@{j}, head);
 % end
-% else
-#if WLM_USES_A
-      const wlm_acc_t a@{j} = @{of_window("value", j)};
-#else
-      const wlm_acc_t a@{j} = 1;
-#endif
+      struct wlm_piece piece@{j};
+%   include("prelude/hold_edge.h", { j = j })
+% end
+% for _, way in ipairs(ways "part->aligned") do
+      @{way.begin}
+% for j = 0, batch - 1 do
+        piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), @{way.aligned});
+% end
+% for j = 0, batch - 1 do
+%   include("prelude/load_edge.h", { j = j, place = "part->first + at" .. j, aligned = way.aligned })
+% end
+% end
+      }
+% for j = 0, batch - 1 do
+% if many and not problem.has_operands then
+      const wlm_acc_t a@{j} = wlm_load_head_a(args, part->first + at@{j}, head);
+% elseif not many then
+      const wlm_acc_t a@{j} = @{problem.uses_a and of_window("value", j) or "1"};
 % end
 % end
       if (next >= p + @{batch} && p + @{batch} <= end) { /* no row ends in the batch */
@@ -151,32 +175,33 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
 % for j = 0, batch - 1 do
         sums = @{fold_next(j, "part->first + p + " .. j)};
 % end
-% if batch > 4 and lanes < 32 and problem.dense_bytes == 4 then
-      } else { /* the groups of a warp close their rows in step, wherever in the batch these end */
+% if in_step then
+      } else if (p < end) { /* the groups of a warp close their rows in step, wherever in the batch these end */
         const int stop = end - p < @{batch} ? end - p : @{batch};
         for (int from = 0;;) {
           const int to = next - p < stop ? next - p : stop;
+          const unsigned int taken = (1u << to) - (1u << from);
 % for j = 0, batch - 1 do
-          if (@{j} >= from && @{j} < to) sums = @{fold(j, "part->first + p + " .. j)};
+          if (taken & @{1 << j}u) sums = @{fold(j, "part->first + p + " .. j)};
 % end
           if (to >= stop) break;
-          wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
+          wlm_close_row(args, tile, part, k, row_begin, begin, next, sums);
           row_begin = next;
           do next = tile->row_end[++k];
-          while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, aligned);"}
+          while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, part->aligned);"}
           sums = wlm_begin_sums(@{from("part->first + p + to")});
           from = to;
         }
       }
 % else
-      } else { /* edge by edge, which costs less where a batch is short, a warp one group or a piece no f32 */
+      } else { /* edge by edge, which costs less where a batch is short or a piece no f32 */
 % for j = 0, batch - 1 do
         if (p + @{j} < end) {
           if (p + @{j} == next) { /* the row before ended here */
-            wlm_close_row(args, tile, part, k, row_begin, begin, next, sums, aligned);
+            wlm_close_row(args, tile, part, k, row_begin, begin, next, sums);
             row_begin = next;
             do next = tile->row_end[++k];
-            while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, aligned);"}
+            while (next == row_begin);@{only "\n  terms = wlm_enter_row(args, terms, k, part->aligned);"}
             sums = wlm_begin_sums(@{from("part->first + p + " .. j)});
           }
           sums = @{fold(j, "part->first + p + " .. j)};
@@ -187,35 +212,21 @@ WLM_FN struct wlm_tail wlm_walk_share(const struct wlm_args *args, struct wlm_ti
     }
     window = ahead;
   }
-  struct wlm_tail tail = {-1, sums};
+  tail.sums = sums;
   if (begin >= end) return tail;
-  if (row_begin < begin) {
+  if (row_begin < begin)
     tile->head[part->group][part->lane] = sums;
-  } else if (next == end) {
-    if (part->inside)
-      wlm_store_piece(args, wlm_c_row(args, part->c, k), part->column, wlm_finish_edges(sums, next - row_begin), aligned@{of "part->row + k"});
-  } else {
-    tail.row = k;
-  }
+  else
+    tail.row = k; /* also where it ends with the share */
   return tail;
-}
-
-/* Whole block. `window` holds the columns of a group's share. The caller meets before and afterwards. */
-WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *tile, const struct wlm_part *part,
-                                struct wlm_window window) {
-  const struct wlm_tail nothing = {-1, wlm_begin_sums(@{from "0"})};
-  if (!part->count) return nothing;
-% if not many then
-  wlm_load_values(args, part, part->group * part->share, &window);
-% end
-  return part->aligned ? wlm_walk_share(args, tile, part, window, 1) : wlm_walk_share(args, tile, part, window, 0);
 }
 
 % local taken = { [1] = "0x00000001u", [2] = "0x00010001u", [4] = "0x01010101u", [8] = "0x11111111u", [16] = "0x55555555u", [32] = "0xffffffffu" }
 /* Stores those of the tile's first `rows` rows that have no non-zeros: a warp looks at 32 rows at once and shares what it
  * finds among its groups. */
 WLM_FN void wlm_store_empty_rows(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part, int rows) {
-  for (int base = threadIdx.x / 32u * 32u; base < rows; base += @{passes[#passes].tile_threads}) {
+#pragma unroll 1
+  for (int base = threadIdx.x / 32u * 32u; base < rows; base += @{threads}) {
     const int k = base + (int)(threadIdx.x % 32u);
     const int empty = k < rows && tile->row_end[k] == (k ? tile->row_end[k - 1] : 0) && !(k == 0 && tile->begun_before);
     unsigned int found = __ballot_sync(0xffffffffu, empty);
@@ -245,16 +256,21 @@ WLM_FN struct wlm_sums wlm_add_heads(const struct wlm_tile *tile, const struct w
   return sums;
 }
 
-/* A group's tail: stores its row where it ends in the tile, otherwise puts what there is of it in *open. */
-WLM_FN void wlm_close_tail(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part,
-                           struct wlm_tail tail, struct wlm_sums *open) {
-  if (tail.row < 0) return;
-  const int end = tile->row_end[tail.row], ends = end <= part->count;
-  const struct wlm_sums sums = wlm_add_heads(tile, part, tail.sums, ends ? end : part->count);
-  if (!part->inside) return;
-  if (ends)
-    wlm_store_piece(args, wlm_c_row(args, part->c, tail.row), part->column,
-                    wlm_finish_sums(sums, end - (tail.row ? tile->row_end[tail.row - 1] : 0)), part->aligned@{of "part->row + tail.row"});
-  else
-    *open = sums;
+/* Group 0 puts what there is of a row that began before the tile in *heads, unless that is NULL. The row of each group's tail
+ * is stored where it ends in the tile; otherwise what there is of it goes to *tails. */
+WLM_FN void wlm_close_tile(const struct wlm_args *args, const struct wlm_tile *tile, const struct wlm_part *part,
+                           struct wlm_tail tail, struct wlm_sums *heads, struct wlm_sums *tails) {
+  const int begun = heads && part->group == 0 && tile->begun_before && part->count > 0 && tile->row_end[0] > 0;
+#pragma unroll 1
+  for (int own = !begun; own < 1 + (tail.row >= 0); own++) {
+    const int row = own ? tail.row : 0, end = tile->row_end[row];
+    const struct wlm_sums sums =
+        wlm_add_heads(tile, part, own ? tail.sums : tile->head[0][part->lane], end < part->count ? end : part->count);
+    if (!part->inside) continue;
+    if (own && end <= part->count)
+      wlm_store_piece(args, wlm_c_row(args, part->c, row), part->column,
+                      wlm_finish_edges(sums, end - (row ? tile->row_end[row - 1] : 0)), part->aligned@{of "part->row + row"});
+    else
+      *(own ? tails : heads) = sums;
+  }
 }

@@ -4,14 +4,21 @@
  * entry of the full set for one architecture, in turns, the f32 entries for sm_90, and the first entry of each variant
  * for all.
  *
- * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table.
- * WARPLOOM_UPDATE_GOLDEN=1 or the target golden rewrites it. With an architecture as the argument, such as 90, only
- * that one is compiled for. With the argument "families" the first entry of each family and operation is compiled for
- * one architecture, in turns. */
+ * If NVRTC has the version of registers.tsv, the registers of the f32 entries on sm_90 must be those in that table, and
+ * so must the instructions of their PTX. These stand for the time of compiling, which grows in proportion (correlation
+ * 0.98 over 38 kernels of 16 families) and differs from run to run. WARPLOOM_UPDATE_GOLDEN=1 or the target golden
+ * rewrites the table. With an architecture as the argument, such as 90, only that one is compiled for. With the
+ * argument "families" the first entry of each family and operation is compiled for one architecture, in turns.
+ *
+ * With the argument "times" nothing is tested: the program prints the processor time that NVRTC takes for the first
+ * entry of each family and operation on sm_90, the least of five compilations, and that time divided by the least of
+ * row_vec. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
@@ -32,9 +39,10 @@ typedef struct compile {
   int arch;
 } compile;
 
-/* What the compiler reports of an entry's kernels: the most registers, and all bytes spilled. */
+/* What the compiler makes of an entry's kernels: the most registers, all bytes spilled, and the instructions of their
+ * PTX. */
 typedef struct figures {
-  int64_t registers, spilled;
+  int64_t registers, spilled, instructions;
 } figures;
 
 typedef struct suite {
@@ -47,7 +55,7 @@ typedef struct suite {
 
 static suite s;
 static int only_arch; /* 0: all */
-static int only_families;
+static int only_families, only_times;
 
 static wlmi_limits limits_of(int arch) {
   wlmi_limits limits = emit_smallest;
@@ -75,13 +83,22 @@ static int64_t largest_number(const char *log, const char *before, const char *b
   return largest;
 }
 
+/* Lines of PTX that are indented, end with a semicolon and are no directive. */
+static int64_t count_instructions(const char *ptx) {
+  int64_t count = 0;
+  for (const char *line = ptx, *end; (end = strchr(line, '\n')); line = end + 1)
+    count += end > line + 1 && line[0] == '\t' && line[1] != '.' && line[1] != '/' && end[-1] == ';';
+  return count;
+}
+
 static wlm_status check_log(const wlmi_program *program, const char *log, figures *found) {
   int64_t registers = largest_number(log, "Used ", " registers");
   int64_t stores = largest_number(log, "bytes stack frame, ", " bytes spill stores");
   int64_t loads = largest_number(log, "bytes spill stores, ", " bytes spill loads");
   if (registers < 0 || stores < 0 || loads < 0)
     return wlmi_fail(WLM_ERR_MISMATCH, "the compiler's log tells no registers or spills: %s", log);
-  *found = (figures){registers, stores + loads};
+  found->registers = registers;
+  found->spilled = stores + loads;
   if (stores + loads > program->max_spilled)
     return wlmi_fail(WLM_ERR_MISMATCH, "spills %lld bytes, family.lua says at most %d: %s", (long long)(stores + loads),
                      program->max_spilled, log);
@@ -96,16 +113,17 @@ static int one(void *user, int64_t index) {
   const wlmi_limits limits = limits_of(c->arch);
   wlmi_program program = {0};
   wlmi_text log = {0};
-  void *cubin = NULL;
-  size_t size;
+  wlmi_nvrtc_code cubin = {0}, ptx = {0};
   wlm_status status = wlmi_generator_emit(s.generator, c->entry->variant, &c->entry->spec, &limits, &program);
-  if (status == WLM_OK) status = wlmi_nvrtc_compile(program.source, "emitted", c->arch, &cubin, &size, &log);
+  if (status == WLM_OK) status = wlmi_nvrtc_both(program.source, "emitted", c->arch, &cubin, &ptx, &log);
+  if (status == WLM_OK) s.figures[index].instructions = count_instructions(ptx.bytes);
   if (status == WLM_OK) status = check_log(&program, log.data ? log.data : "", &s.figures[index]);
   if (status != WLM_OK) {
     fprintf(stderr, "%s: ", wlm_error_detail());
     describe(user, index);
   }
-  wlmi_free(cubin);
+  wlmi_free(cubin.bytes);
+  wlmi_free(ptx.bytes);
   wlmi_text_release(&log);
   wlmi_program_release(&program);
   return status != WLM_OK;
@@ -156,6 +174,7 @@ static int end(void **state) {
 }
 
 TEST(emitted_kernels_compile) {
+  if (only_times) return;
   test_needs_nvrtc();
   covering_get(s.generator, &emit_smallest, covering_full(), &s.set);
   plan_compiles();
@@ -185,11 +204,11 @@ TEST(registers_are_those_of_the_table) {
   wlmi_text rows = {0};
   (void)state;
   test_needs_nvrtc();
-  if (covering_full() || only_families || (only_arch && only_arch != emit_cuda.arch))
+  if (covering_full() || only_families || only_times || (only_arch && only_arch != emit_cuda.arch))
     return; /* of no row of the table */
   nvrtc_build(build, sizeof build);
-  snprintf(header, sizeof header, "# NVRTC %s, sm_%d: variant, n, problem, registers, bytes spilled", build,
-           emit_cuda.arch);
+  snprintf(header, sizeof header, "# NVRTC %s, sm_%d: variant, n, problem, registers, bytes spilled, PTX instructions",
+           build, emit_cuda.arch);
   golden_header(table, of_table, sizeof of_table);
   if (!golden_updates() && strcmp(of_table, header))
     test_missing("registers", "NVRTC of the table's version", of_table);
@@ -198,8 +217,9 @@ TEST(registers_are_those_of_the_table) {
     char key[WLM_SPEC_KEY];
     if (!is_in_table(c)) continue;
     wlmi_spec_key(&c->entry->spec, key);
-    wlmi_text_printf(&rows, "%s\t%lld\t%s\t%lld\t%lld\n", c->entry->variant, (long long)c->entry->spec.problem.n, key,
-                     (long long)s.figures[i].registers, (long long)s.figures[i].spilled);
+    wlmi_text_printf(&rows, "%s\t%lld\t%s\t%lld\t%lld\t%lld\n", c->entry->variant, (long long)c->entry->spec.problem.n,
+                     key, (long long)s.figures[i].registers, (long long)s.figures[i].spilled,
+                     (long long)s.figures[i].instructions);
   }
   assert_false(rows.failed);
   const int same = golden_is(table, header, &rows);
@@ -207,9 +227,50 @@ TEST(registers_are_those_of_the_table) {
   if (!same) fail_msg("registers differ from those in %s; " GOLDEN_UPDATE, table);
 }
 
+/* ---- times ---------------------------------------------------------------------------------------------- */
+
+static double seconds_of(const covering_entry *entry) {
+  const wlmi_limits limits = limits_of(emit_cuda.arch);
+  wlmi_program program;
+  double least = INFINITY;
+  assert_status(WLM_OK, wlmi_generator_emit(s.generator, entry->variant, &entry->spec, &limits, &program));
+  for (int i = 0; i < 5; i++) {
+    void *cubin;
+    size_t size;
+    const clock_t begin = clock();
+    assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", emit_cuda.arch, &cubin, &size, NULL));
+    least = fmin(least, (double)(clock() - begin) / CLOCKS_PER_SEC);
+    wlmi_free(cubin);
+  }
+  wlmi_program_release(&program);
+  return least;
+}
+
+TEST(times) {
+  double *seconds, unit = INFINITY;
+  if (!only_times) return;
+  test_needs_nvrtc();
+  covering_get(s.generator, &emit_smallest, 0, &s.set);
+  assert_non_null(seconds = calloc((size_t)s.set.count, sizeof *seconds));
+  for (int64_t i = 0; i < s.set.count; i++) {
+    const covering_entry *entry = &s.set.entries[i];
+    if (!entry->in_families) continue;
+    seconds[i] = seconds_of(entry);
+    if (!strncmp(entry->variant, "row_vec/", 8)) unit = fmin(unit, seconds[i]);
+  }
+  for (int64_t i = 0; i < s.set.count; i++) {
+    char text[512];
+    if (!seconds[i]) continue;
+    covering_describe(&s.set.entries[i], text, sizeof text);
+    printf("%.1f ms, %.2f of row_vec: %s\n", 1e3 * seconds[i], seconds[i] / unit, text);
+  }
+  free(seconds);
+}
+
 GROUP(begin, end)
 
 int main(int argc, char **argv) {
+  only_times = argc > 1 && !strcmp(argv[1], "times");
   only_families = argc > 1 && !strcmp(argv[1], "families");
   only_arch = argc > 1 ? atoi(argv[1]) : 0;
   return test_run();
