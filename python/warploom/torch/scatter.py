@@ -35,6 +35,34 @@ from warploom.torch._graph import need_tensor
 from warploom.torch._plan import INDEX_TYPES, accumulator
 from warploom.torch._rows import Rows, by_index, by_pointers, row_count
 
+__all__ = [
+    "gather_coo",
+    "gather_csr",
+    "scatter",
+    "scatter_add",
+    "scatter_log_softmax",
+    "scatter_logsumexp",
+    "scatter_max",
+    "scatter_mean",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_softmax",
+    "scatter_std",
+    "scatter_sum",
+    "segment_add_coo",
+    "segment_add_csr",
+    "segment_coo",
+    "segment_csr",
+    "segment_max_coo",
+    "segment_max_csr",
+    "segment_mean_coo",
+    "segment_mean_csr",
+    "segment_min_coo",
+    "segment_min_csr",
+    "segment_sum_coo",
+    "segment_sum_csr",
+]
+
 _REDUCTIONS = ("sum", "add", "mul", "mean", "min", "max")
 
 
@@ -284,6 +312,3 @@ def scatter_std(
     is_flat = variance == 0
     found = variance.masked_fill(is_flat, 1).sqrt().masked_fill(is_flat, 0)
     return _put(rows.back(found).to(src.dtype), out)
-
-
-__all__ = [name for name in dir() if name.partition("_")[0] in ("gather", "scatter", "segment")]
