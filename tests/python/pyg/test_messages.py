@@ -639,7 +639,7 @@ def test_a_version_that_was_not_tried(monkeypatch):
     monkeypatch.setattr(_names, "TRIED", ("1.0",))
     monkeypatch.setattr(_names, "PROPAGATES", ())
     monkeypatch.setattr(_names, "MAKES_PROPAGATE", "_no_such_method")
-    for part in ("_products", "_attention", "_edge_lists"):
+    for part in ("_products", "_forwards", "_attention", "_edge_lists"):
         monkeypatch.setattr(getattr(warploom.pyg, part), "install", lambda: None)
     monkeypatch.setattr(warploom.pyg, "_installed", False)
     layer, x = own(in_place), draw(NODES, 8).float()
