@@ -1,8 +1,8 @@
 """The suite "batches": training on mini-batches that are never seen twice, one JSON line each.
 
 A step begins with a collated batch in page-locked host memory and ends when the GPU has finished:
-its copy, and for captured steps its padding, are part of the time. Molecules are drawn anew in each
-epoch; blocks are those of a neighbour sampler.
+its copy, and for captured steps its padding, are part of the time. Each epoch draws other batches
+of molecules; blocks are those of a neighbour sampler.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a captured step depends on: which calls may replay it, and what they copy into it.
 
 Tensors of the GPU are copied into buffers of the capture, so their numbers may change with each
-call. Of an edge_index they may change where each replay sorts it anew. Otherwise graphs, transposes
-and kernels that were made of it are part of the capture, and it belongs to the key, as do objects
-whose inside is not seen.
+call. Those of an edge_index may change where each replay sorts the edges again. Otherwise graphs,
+transposes and kernels that were made of it are part of the capture, and it belongs to the key, as
+do objects whose inside is not seen.
 """
 
 from __future__ import annotations

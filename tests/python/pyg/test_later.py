@@ -27,7 +27,7 @@ LAYERS = {
 
 
 class Held(futures.Executor):
-    """Runs what it is given when it is told to."""
+    """Keeps what it is given until `run`."""
 
     def __init__(self):
         self.given = []
