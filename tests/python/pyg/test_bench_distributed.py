@@ -91,7 +91,7 @@ def test_the_model_meets_what_was_measured(tmp_path):
         error = line["model_ms"] / line["measured_ms"] - 1
         assert abs(error) <= 0.15 and error == pytest.approx(line["error"], abs=2e-3)
     table = tables_of(out)
-    assert table in (ROOT / "docs/distributed.md").read_text()
+    assert table in (ROOT / "docs/distributed-inside.md").read_text()
 
 
 def test_the_model_without_a_link_or_other_gpus():

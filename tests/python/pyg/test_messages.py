@@ -105,7 +105,7 @@ def test_layer(name):
 
 def test_the_documented_layers_are_these():
     root = Path(__file__).parents[3]
-    page = (root / "docs" / "python.md").read_text()
+    page = (root / "docs" / "pyg-layers.md").read_text()
     listed = page.partition("<!-- served layers")[2].partition("<!-- end of the served")[0]
     served = {type(make()).__name__ for make, _ in CASES.values()}
     assert set(re.findall(r"`(\w+)`", listed)) == served
