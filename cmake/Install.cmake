@@ -5,7 +5,7 @@ install(TARGETS ${libraries} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE
 install(TARGETS warploom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/warploom/system.db DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom)
 # A kernel archive, if one was built there (docs/install.md); git does not track it.
-install(FILES share/warploom/kernels.archive DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom OPTIONAL)
+install(FILES share/warploom/kernels.archive DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom COMPONENT kernels OPTIONAL)
 install(FILES include/warploom/warploom.h include/warploom/warploom_attention.h include/warploom/warploom_message.h include/warploom/warploom_tune.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
 

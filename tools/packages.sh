@@ -3,6 +3,7 @@ packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.
 packages_check="ninja:ninja-build clang-format:clang-format i18n/locales/de_DE:locales"
 packages_all="clang:clang libclang_rt.fuzzer:libclang-rt-dev chromium:chromium" # for ./check --all
 packages_full="clang-tidy:clang-tidy cppcheck:cppcheck"
+packages_packages="dpkg-shlibdeps:dpkg-dev rpmbuild:rpm pkg-config:pkg-config" # for tools/check_packages
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package
 
 # "thing:package": a header (with .h), a program or the source of a locale that is missing means the package is missing.

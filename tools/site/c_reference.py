@@ -13,12 +13,14 @@ from pathlib import Path
 from textwrap import dedent
 
 SECTION = re.compile(r"/\* -{4} (.*?) -{4,} \*/")
-NAME = re.compile(r"\b(wlm_\w+)(?= *\(| *;| *$)|#define (WLM_\w+)|^(?:typedef )?(?:enum|struct) (wlm_\w+)")
+NAME = re.compile(
+    r"\b(wlm_\w+)(?= *\(| *;| *$)|#define (WLM_\w+)|^(?:typedef )?(?:enum|struct) (wlm_\w+)"
+)
 HIDDEN = re.compile(r"#(ifn?def|if|endif|else|elif|include|undef)\b|#define (WARPLOOM_|WLM_API)")
 
 
 def prose(comment: str, links: dict[str, str]) -> str:
-    """The text of a comment as Markdown; `links` has the addresses of names that other pages declare."""
+    """The text of a comment as Markdown; `links` has the addresses of declared names."""
     lines = re.sub(r"^/\* ?|\s*\*/$", "", comment.strip()).split("\n")
     lines = [re.sub(r"^ ?\* ?", "", line) if number else line for number, line in enumerate(lines)]
     out: list[str] = []
@@ -58,7 +60,7 @@ def blocks(text: str) -> Iterator[str]:
         elif line.strip():
             while block[-1].endswith("\\"):
                 block.append(next(lines))
-            while not line.startswith("#") and not re.search(r";\s*(/\*.*)?$", block[-1]) or depth(block):
+            while depth(block) or not (line[0] == "#" or re.search(r";\s*(/\*.*)?$", block[-1])):
                 block.append(next(lines))
             while "/*" in block[-1] and "*/" not in block[-1]:
                 block.append(next(lines))

@@ -7,7 +7,9 @@ from typing import Any
 
 import griffe
 
-ITEM = re.compile(r"( *)([a-z_0-9`]+(?:, [a-z_0-9`]+)*): (.*)")  # as tests/python/core/test_docstrings.py
+ITEM = re.compile(
+    r"( *)([a-z_0-9`]+(?:, [a-z_0-9`]+)*): (.*)"
+)  # as tests/python/core/test_docstrings.py
 
 
 def with_lists(text: str) -> str:

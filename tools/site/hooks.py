@@ -1,7 +1,7 @@
 """Pages that are made when the site is built, and links from pages to files of the tree.
 
-The references come from C headers and Python docstrings, and CHANGELOG.md, CONTRIBUTING.md and SECURITY.md become
-pages. tools/docs builds the site.
+The references come from C headers and Python docstrings, and CHANGELOG.md, CONTRIBUTING.md and
+SECURITY.md become pages. tools/docs builds the site.
 """
 
 from __future__ import annotations
@@ -53,4 +53,6 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Let links of pages lead to the pages of files in the root."""
-    return re.sub(r"\]\(\.\./(\w+\.md)", lambda link: "](" + from_root("](" + link[1])[2:], markdown)
+    return re.sub(
+        r"\]\(\.\./(\w+\.md)", lambda link: "](" + from_root("](" + link[1])[2:], markdown
+    )
