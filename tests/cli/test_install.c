@@ -68,6 +68,10 @@ TEST(builds_by_pkg_config) {
   char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
   free(out);
+  out = shell("sed -n '/^```c$/,/^```$/{/^```/d;p}' '" WLM_SOURCE_DIR "/docs/learn-c.md' > first.c; "
+              "cc -o first first.c $(pkg-config --cflags --libs warploom); ./first");
+  assert_string_equal(out, "7 70\n6 60\n6 60\n6 60\n");
+  free(out);
   out = shell(BUILD_AND_RUN("custom_op.c"));
   assert_contains(out, custom_result);
   free(out);
