@@ -73,8 +73,8 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
   return wlmi_finish(WLM_OK);
 }
 
-/* The record of a struct of the interface, and its initialiser. first_size is the size of SOVERSION 0.2's first
- * release: a field that is added later leaves it as it is. */
+/* The record of a struct of the interface, and its initialiser. first_size is the least size that is accepted, of
+ * a build before SOVERSION 0.3's first release or of that: a field that is added later leaves it as it is. */
 #define GROWN(name, NAME, first_size)                                                                     \
   static const wlm_##name default_##name = WLM_##NAME##_INIT;                                             \
   const wlmi_struct wlmi_struct_##name = {"wlm_" #name, &default_##name, sizeof(wlm_##name), first_size}; \

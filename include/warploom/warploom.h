@@ -62,7 +62,7 @@ extern "C" {
 #endif
 
 #define WLM_VERSION_MAJOR 0
-#define WLM_VERSION_MINOR 2
+#define WLM_VERSION_MINOR 3
 #define WLM_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -620,7 +620,7 @@ WLM_API void wlm_set_device_allocator(const wlm_device_allocator *allocator);
 
 WLM_API void wlm_string_free(char *string);
 WLM_API int wlm_version(void);                /* major * 10000 + minor * 100 + patch */
-WLM_API const char *wlm_version_string(void); /* "0.2.0" */
+WLM_API const char *wlm_version_string(void); /* "0.3.0" */
 
 /* What the INIT macros do, for callers without macros: fills the first `size` bytes of the struct, which include its
  * field `size`. */

@@ -42,7 +42,7 @@ TEST(installs) {
   free(out);
 }
 
-/* The soname: a program linked to 0.2 runs with every 0.2.x and with no other version. */
+/* The soname: a program linked to 0.3 runs with every 0.3.x and with no other version. */
 TEST(states_its_version) {
   char name[64];
   free(shell("test -f prefix/include/warploom/warploom.h && test -f prefix/include/warploom/warploom_tune.h"));
@@ -68,7 +68,8 @@ TEST(builds_by_pkg_config) {
   char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
   free(out);
-  out = shell("sed -n '/^```c$/,/^```$/{/^```/d;p}' '" WLM_SOURCE_DIR "/docs/learn-c.md' > first.c; "
+  out = shell("sed -n '/^```c$/,/^```$/{/^```/d;p}' '" WLM_SOURCE_DIR
+              "/docs/learn-c.md' > first.c; "
               "cc -o first first.c $(pkg-config --cflags --libs warploom); ./first");
   assert_string_equal(out, "7 70\n6 60\n6 60\n6 60\n");
   free(out);
@@ -114,7 +115,7 @@ static void build_in(const char *languages, const char *program) {
   char project[2048];
   snprintf(project, sizeof project,
            "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES %s)\n"
-           "find_package(warploom 0.2 REQUIRED COMPONENTS static)\n"
+           "find_package(warploom 0.3 REQUIRED COMPONENTS static)\n"
            "add_executable(with_shared %s)\ntarget_link_libraries(with_shared warploom::warploom)\n"
            "add_executable(with_static %s)\ntarget_link_libraries(with_static warploom::static)\n",
            languages, program, program);

@@ -85,6 +85,8 @@ TEST(documents_name_existing_files) {
   assert_int_equal(glob(WLM_SOURCE_DIR "/docs/*.md", 0, NULL, &docs), 0);
   check_document("README.md", "", 0);
   check_document("CONTRIBUTING.md", "", 0);
+  check_document("SECURITY.md", "", 0);
+  check_document("examples/README.md", "examples/", 0);
   check_document("CHANGELOG.md", "", 1); /* also names files that no longer exist */
   for (size_t i = 0; i < docs.gl_pathc; i++) check_document(docs.gl_pathv[i] + strlen(WLM_SOURCE_DIR "/"), "docs/", 0);
   print_message("%d names\n", names);

@@ -45,6 +45,13 @@ def test_short(name):
     assert len((EXAMPLES / name).read_text().splitlines()) < 60
 
 
+def test_each_is_described():
+    folder = EXAMPLES.parent
+    listed = re.findall(r"^\| \[.*?\]\((.*?)\) \| .", (folder / "README.md").read_text(), re.M)
+    found = [p for end in ("c", "py", "ipynb") for p in folder.rglob(f"*.{end}")]
+    assert sorted(listed) == sorted(path.relative_to(folder).as_posix() for path in found)
+
+
 def test_spmm():
     text = run("spmm.py")
     assert float(re.search(r"SciPy: (\S+)", text)[1]) < 1e-5
