@@ -1,7 +1,7 @@
 """Pages that are made when the site is built, and links from pages to files of the tree.
 
 The references come from C headers and Python docstrings, and CHANGELOG.md, CONTRIBUTING.md and
-SECURITY.md become pages. tools/docs builds the site.
+others become pages. tools/docs builds the site.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ MODULES = {
     "pyg": "warploom.pyg",
     "jax": "warploom.jax",
 }
-TEXTS = {"CHANGELOG": "changes", "CONTRIBUTING": "contributing", "SECURITY": "security"}
+TEXTS = {
+    "CHANGELOG": "changes",
+    "CONTRIBUTING": "contributing",
+    "SECURITY": "security",
+    "examples/README": "examples",
+}
 
 
 def from_root(text: str) -> str:
     """The links of a file of the root as those of a page."""
-    text = re.sub(r"\]\(docs/", "](", text)
+    text = re.sub(r"\]\((\.\./)?docs/", "](", text)
+    text = re.sub(r"\[([^]]*)\]\([\w/]+\.(?:c|py|ipynb)\)", r"`\1`", text)
     for name, page in TEXTS.items():
         text = text.replace(f"]({name}.md", f"]({page}.md")
     return text.replace("](README.md", "](index.md")
