@@ -40,9 +40,10 @@
  *                   1 where the position is that of the edge, and 0 elsewhere
  *   KIND   sum mean max min prod     over the edges of a row: rows x n
  *          softmax                   the sum with the softmax of the scores as weights: rows x n
- *          score                     the largest score of a row, and 1 / the sum over its edges of exp(score -
- * largest): rows x heads x 2 edge                      a value for each edge: nnz x n, in the order of colind edge_sum
- * the same, summed over the columns of a head: nnz x heads
+ *          score                     the largest score of a row, and 1 / its sum of exp(score - largest):
+ *                                    rows x heads x 2
+ *          edge                      a value for each edge: nnz x n, in the order of colind
+ *          edge_sum                  the same, summed over the columns of a head: nnz x heads
  *
  * Between operands and results, NAME:edge_sum=EXPRESSION makes a number for each edge and head: the sum of the
  * expression over the columns of the head. Expressions behind it read NAME as an operand of width heads; there are at
