@@ -41,6 +41,7 @@ _SUITES = {
     ),
     "gnn": ("GE-SpMM's applications: steps of GCN and GraphSAGE", "--accuracy"),
     "accuracy": ("ES-SpMM's trade: inference that samples edges", "--sampled --train"),
+    "budget": ("budgets of accuracy: what calibrate chooses, held against the test nodes", ""),
     "counters": ("GE-SpMM: load transactions and other counters, read by ncu", ""),
     "first_step": ("time first training steps in new processes, beside third ones", "--graphs"),
     "distributed": (
@@ -127,7 +128,10 @@ def _add_reports(commands: Any) -> None:
     summary.add_argument("file", type=Path)
     summary.add_argument("--json", action="store_true")
     summary.set_defaults(do=_summary)
-    plot = commands.add_parser("plot", help="draw the speed-ups of suite core over cuSPARSE")
+    plot = commands.add_parser(
+        "plot",
+        help="draw the speed-ups of suite core over cuSPARSE, or a sampling that calibrate saved",
+    )
     plot.add_argument("file", type=Path)
     to = {"metavar": "PREFIX", "help": "to PREFIX.svg and PREFIX.png"}
     plot.add_argument("-o", dest="prefix", required=True, **to)
@@ -205,7 +209,10 @@ def _tables(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from bench.reports.plot import draw
+    if options.file.suffix == ".json":
+        from bench.reports.trade import draw
+    else:
+        from bench.reports.plot import draw
 
     draw(options.file, options.prefix)
     return 0

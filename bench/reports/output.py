@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from io import BytesIO
 from pathlib import Path
+
+from matplotlib.figure import Figure
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -24,3 +27,11 @@ def write_whole(path: Path, content: bytes) -> None:
         except BaseException:
             os.unlink(file.name)
             raise
+
+
+def save(figure: Figure, prefix: str) -> None:
+    """Write a picture to PREFIX.svg and PREFIX.png."""
+    for ending in ("svg", "png"):
+        picture = BytesIO()
+        figure.savefig(picture, format=ending, dpi=100)
+        write_whole(Path(f"{prefix}.{ending}"), picture.getvalue())

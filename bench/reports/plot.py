@@ -6,7 +6,6 @@ best of all ways.
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 
 from bench.reports.columns import numbers
 from bench.reports.figure import geometric_mean
-from bench.reports.output import write_whole
+from bench.reports.output import save
 from bench.reports.pictures import set_ticks
 from bench.reports.suites import add_speedups, frame_of_suite
 from bench.reports.summary import suite_of
@@ -92,7 +91,4 @@ def draw(path: Path, prefix: str) -> None:
         axes.axhline(1, color="#666666", linestyle="--")
     _draw_cases(left, points)
     _draw_widths(right, points, high * 1.45)
-    for ending in ("svg", "png"):
-        picture = BytesIO()
-        figure.savefig(picture, format=ending, dpi=100)
-        write_whole(Path(f"{prefix}.{ending}"), picture.getvalue())
+    save(figure, prefix)

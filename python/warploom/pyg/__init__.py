@@ -12,6 +12,7 @@ numbers than PyG after the same `torch.manual_seed`.
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from contextlib import ContextDecorator
@@ -32,6 +33,8 @@ from warploom.pyg import (
     _switch,
 )
 from warploom.pyg._padded import padded
+from warploom.torch import Sampling
+from warploom.torch import sampling as torch_sampling
 
 __all__ = ["accelerate", "convert", "disable", "enable", "padded", "report"]
 
@@ -39,6 +42,7 @@ _Module = TypeVar("_Module", bound=torch.nn.Module)
 
 _lock = threading.RLock()
 _installed = False
+_sampled: list[torch_sampling | None] = []  # of each `enable` that was not disabled
 
 
 def _install() -> None:
@@ -68,8 +72,9 @@ def _install() -> None:
 
 
 def enable(
-    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None
-) -> None:
+    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None,
+    sampling: Sampling | str | os.PathLike[str] | None = None,
+) -> None:  # fmt: skip
     """Run PyG's layers on warploom, in all threads, until `disable` was called as often.
 
     reorder: False keeps PyG's order of products where another takes less time.
@@ -77,6 +82,7 @@ def enable(
         most a quarter of the free memory.
     wait: False lets PyG compute the first calls of a layer on a GPU, until their kernels were
         compiled on other threads. By default the calls wait.
+    sampling: as of `warploom.torch.sampling`: layers sample edges as the setting or file says.
 
     None = as the `enable` before. The first call wraps methods of PyG, which stay wrapped and pass
     calls on while acceleration is off; later calls only count.
@@ -86,12 +92,16 @@ def enable(
         "keep": None if keep is None else _arguments.integer("keep", keep),
         "wait": None if wait is None else _arguments.flag("wait", wait),
     }
+    sampled = None if sampling is None else torch_sampling(sampling)
     with _lock:
         _install()
         last = _switch.options()
         new = {name: value for name, value in given.items() if value is not None}
         _switch.all_options.append(last._replace(**new))
         _switch.enabled += 1
+        _sampled.append(sampled)
+        if sampled is not None:
+            sampled.__enter__()
 
 
 def disable() -> None:
@@ -101,6 +111,9 @@ def disable() -> None:
             raise RuntimeError("warploom: disable: acceleration is not enabled; call enable first")
         _switch.enabled -= 1
         _switch.all_options.pop()
+        sampled = _sampled.pop()
+        if sampled is not None:
+            sampled.__exit__()
 
 
 class _Accelerated(ContextDecorator):
@@ -115,10 +128,11 @@ class _Accelerated(ContextDecorator):
 
 
 def accelerate(
-    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None
-) -> _Accelerated:
+    *, reorder: bool | None = None, keep: int | None = None, wait: bool | None = None,
+    sampling: Sampling | str | os.PathLike[str] | None = None,
+) -> _Accelerated:  # fmt: skip
     """`enable` for the body of a with statement. Its backward may run later."""
-    return _Accelerated(reorder=reorder, keep=keep, wait=wait)
+    return _Accelerated(reorder=reorder, keep=keep, wait=wait, sampling=sampling)
 
 
 def convert(module: _Module) -> _Module:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from warploom.pyg._sorted import Sorted, order_values
 from warploom.pyg._switch import options
+from warploom.torch import _sampling
 from warploom.torch._eager import multiply
 from warploom.torch._internals import is_deterministic, recordable
 from warploom.torch._memory import is_capturing
@@ -160,7 +161,7 @@ _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
 def _computed(call: Operands, run: Run) -> Tensor:
-    with recordable(), torch.no_grad():
+    with recordable(), torch.no_grad(), _sampling.exact():
         return run(call._replace(root=None), call.x)
 
 
@@ -187,6 +188,10 @@ def constant(
         or (weight is not None and (weight.requires_grad or weight.is_inference()))
     ):
         return None
+    kind = "copy_b" if call.values is None else "mul"
+    sampling = _sampling.chosen
+    if sampling is not None and sampling(found.graph, x, call.values, call.reduce, kind):
+        return None  # a kept product has all edges
     capturing = is_capturing(x)
     if capturing and used.states is None:  # a replay of the user's own graph sees no change of X
         return None

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing, conv
 
-from warploom.torch._internals import has_global_hooks, has_no_elements
+from warploom.torch._internals import has_no_elements
+from warploom.torch._sampling import has_global_hooks
 
 TRIED = ("2.8",)
 

@@ -10,7 +10,7 @@ import torch
 
 from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
-from warploom.torch import _gradients
+from warploom.torch import _gradients, _sampling
 from warploom.torch._edges import Maybe, Needs, Size
 from warploom.torch._gradients import Transposed, argmax_request
 from warploom.torch._graph import Graph, need_graph, need_tensor
@@ -494,6 +494,8 @@ def spmm(
         compute = _Into(out, alpha, beta)
     elif type(alpha) is not float or type(beta) is not float or alpha != 1.0 or beta != 0.0:
         _need_ones(alpha, beta)
+    if sample is None and _sampling.chosen is not None and not torch.compiler.is_compiling():
+        sample, seed = _sampling.chosen(graph, b, values, reduce, message) or (None, None)
     if sample is None:
         options: tuple[Any, ...] = (reduce, message, deterministic, 0, "", "")
         return compute(graph, (b, values, None), options, _NO_SEED)[0]  # type: ignore[no-any-return]
@@ -518,8 +520,13 @@ def multiply(
 
     root: one element of b's type without a gradient. The result is A * B + root * B, of a square A.
     """
-    options = (reduce, message, deterministic, 0, "", "")
-    return _spmm(graph, (b, values, root), options, _NO_SEED)[0]
+    if _sampling.chosen is not None:
+        found = _sampling.chosen(graph, b, values, reduce, message)
+        if found is not None:
+            sample, seed = found
+            options = (reduce, message, deterministic, *sample)
+            return _spmm(graph, (b, values, root), options, (seed,))[0]
+    return _spmm(graph, (b, values, root), (reduce, message, deterministic, 0, "", ""), _NO_SEED)[0]
 
 
 def spmm_of_edges(

@@ -259,3 +259,15 @@ def test_summary_of_planted_twins(tmp_path, capsys):
     assert [line.endswith("MISSED") for line in printed] == [False, False, True, True, False, False]
     assert "planted:reddit gcn: 21.0x over cuSPARSE below a point of loss, 12x" in printed
     assert "planted:reddit sage: 42.0x over cuSPARSE below a point of loss, 12x" in printed
+
+
+def test_budgets(tmp_path):
+    """Each case has a setting, its loss on test nodes, and the best time of all that were tried."""
+    out = tmp_path / "budget.jsonl"
+    assert main(["budget", "--quick", "--only", "/1.0/", "--out", str(out)]) == 0
+    for line in read_lines(out):
+        assert line["held"] == (line["exact_metric"] - line["metric"] <= line["budget"])
+        assert line["best_us"] <= line["exact_us"]
+        assert line["bound"] <= line["budget"]
+        assert len(line["setting"]) == 2
+    assert [line["model"] for line in read_lines(out)] == ["gcn", "sage"]

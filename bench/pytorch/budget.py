@@ -1,0 +1,185 @@
+"""Budgets of accuracy: what `calibrate` chooses on validation nodes, held against the test nodes.
+
+The fastest setting found by trying all has one strategy and S in a subset of the layers, and loses
+at most the budget on the test nodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.nn import GCNConv, SAGEConv
+
+import warploom.pyg
+from bench.pytorch import accuracy
+from bench.pytorch.accuracy import load_any, recipe_of
+from bench.pytorch.cases import Suite
+from bench.pytorch.sampled import metric_of
+from bench.pytorch.training import train
+from bench.results_file import Line
+from warploom._problem import SAMPLES
+from warploom.torch import Sample, Sampling, calibrate, sampling
+
+GRAPHS = ("tolokers", "planted:reddit", "planted:proteins", "amazon-computers")
+MODELS = {"gcn": GCNConv, "sage": SAGEConv}
+BUDGETS = (0.5, 1.0, 2.0)  # points
+WIDTHS = (16, 32, 64, 128, 256, 512)
+
+
+class Case(NamedTuple):
+    graph: str
+    model: str
+    budget: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Settings(accuracy.Settings):
+    graphs: tuple[str, ...] = GRAPHS
+    widths: tuple[int, ...] = WIDTHS
+
+
+def cases(settings: Settings) -> Iterator[Case]:
+    for seed, graph, model, budget in product(
+        range(settings.seeds), settings.graphs, MODELS, BUDGETS
+    ):
+        yield Case(graph, model, budget, seed)
+
+
+class Stack(nn.Module):
+    """Layers of PyG, as `train` calls them."""
+
+    def __init__(self, kind: str, inputs: int, hidden: int, classes: int, layers: int) -> None:
+        super().__init__()
+        widths = [inputs, *[hidden] * (layers - 1), classes]
+        self.layers = nn.ModuleList(MODELS[kind](a, b) for a, b in zip(widths, widths[1:]))
+
+    def forward(
+        self, edge_index: Tensor, x: Tensor, sample: None = None, seed: int = 0, dropout: float = 0
+    ) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = x.relu() if number else x
+            x = layer(functional.dropout(x, dropout, self.training), edge_index)
+        return x
+
+
+class Workbench:
+    """The data and the trained models of one graph."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.device = settings, torch.device(settings.device)
+        self.name = ""
+
+    def open(self, name: str) -> None:
+        if self.name == name:
+            return
+        self.name = name
+        self.data = load_any(name, self.settings).to(self.device)
+        self.edge_index = torch.from_numpy(self.data.graph.edges()).to(self.device)
+        self._models: dict[tuple[str, int], Stack] = {}
+
+    def model(self, kind: str, seed: int) -> Stack:
+        """A model that was trained with all edges."""
+        if (kind, seed) not in self._models:
+            data, recipe = self.data, recipe_of(self.name)
+            torch.manual_seed(seed)
+            made = Stack(kind, data.x.size(1), self.settings.n, data.classes, recipe.layers)
+            graph: Any = self.edge_index
+            train(made.to(self.device), graph, data, recipe, seed)
+            self._models[kind, seed] = made.eval()
+        return self._models[kind, seed]
+
+    def infer(self, model: nn.Module) -> Tensor:
+        with torch.no_grad():
+            return model(self.edge_index, self.data.x)  # type: ignore[no-any-return]
+
+    def test_metric(self, model: nn.Module) -> float:
+        return metric_of(self.infer(model), self.data.labels, self.data.test)
+
+    def seconds(self, model: nn.Module) -> float:
+        """The median time of an inference."""
+        times = []
+        for _ in range(1 + self.settings.samples):
+            for moment in range(2):
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize()
+                if moment == 0:
+                    began = time.perf_counter()
+                    self.infer(model)
+            times.append(time.perf_counter() - began)
+        return sorted(times[1:])[len(times[1:]) // 2]
+
+
+def _others(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:
+    """One strategy and S in each subset of the layers."""
+    names = list(found.layers)
+    for strategy, width, subset in product(SAMPLES, widths, product((0, 1), repeat=len(names))):
+        if any(subset):
+            layers = {
+                name: found.layers[name]._replace(sample=Sample(width, strategy) if is_in else None)
+                for name, is_in in zip(names, subset)
+            }
+            yield found._replace(layers=layers)
+
+
+def run_case(case: Case, bench: Workbench) -> Line:
+    bench.open(case.graph)
+    data = bench.data
+    with warploom.pyg.accelerate():
+        model = bench.model(case.model, case.seed)
+        exact = bench.test_metric(model)
+        mask = torch.zeros(data.graph.nodes, dtype=torch.bool, device=bench.device)
+        mask[data.val] = True
+        given = SimpleNamespace(val_mask=mask, y=data.labels)
+
+        def metric(outputs: Tensor, labels: Tensor) -> float:
+            return metric_of(outputs, labels, torch.arange(len(labels), device=labels.device)) / 100
+
+        began = time.perf_counter()
+        torch.manual_seed(case.seed)
+        found = calibrate(
+            model, given, case.budget / 100, metric, forward=lambda model, _: bench.infer(model)
+        )
+        took = time.perf_counter() - began
+        exact_us = bench.seconds(model) * 1e6
+        with sampling(found):
+            sampled, us = bench.test_metric(model), bench.seconds(model) * 1e6
+        best = min(us, exact_us) if exact - sampled <= case.budget else exact_us
+        for other in _others(found, bench.settings.widths):
+            with sampling(other):
+                other_us = bench.seconds(model) * 1e6
+                if other_us < best and exact - bench.test_metric(model) <= case.budget:
+                    best = other_us
+    return {
+        **data.facts(),
+        "exact_metric": exact,
+        "metric": sampled,
+        "held": exact - sampled <= case.budget,
+        "expected_loss": 100 * found.loss,
+        "bound": 100 * found.bound,
+        "us": us,
+        "exact_us": exact_us,
+        "best_us": best,
+        "calibrate_seconds": took,
+        "setting": found.explain().splitlines()[4 : 4 + len(found.layers)],
+        "curve": [[one.us, 100 * one.loss] for one in found.tried],
+    }
+
+
+QUICK = {"graphs": ("random:80:20",), "widths": (8,), "seeds": 1, "n": 8, "samples": 1}
+SUITE = Suite(
+    Settings,
+    QUICK,
+    cases,
+    lambda settings: partial(run_case, bench=Workbench(settings)),
+    ("metric", "exact_metric", "held", "us", "exact_us", "best_us"),
+)
