@@ -317,7 +317,7 @@ class Follower:
             chosen = _in_use[-1]._choose if _in_use else None
 
     def _begin(self, module: nn.Module, args: Any) -> None:
-        if torch.compiler.is_compiling() or _in_use[-1] is not self:
+        if torch.compiler.is_compiling() or _in_use[-1:] != [self]:
             return
         _thread.stack.append(module)
         if _thread.names is None and self._is_model(module):
