@@ -17,7 +17,8 @@
 --   struct wlm_winner        with positions (problem.arg), what takes the place of an accumulator in init, reduce, combine,
 --                            finish, normalise and store: the message that wins so far and its position. Then init takes
 --                            the position of the first edge that is folded, and reduce that of the edge
---   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by
+--   wlm_edge(acc, a)         of an SDDMM, once an edge; its wlm_message(a, b) is what dC is multiplied by, or of rdiv dC / b
+--   wlm_unit(args)           of an SDDMM that divides: 1, or 0 where alpha is 0
 --   WLM_USES_A, WLM_USES_B   0 where the message ignores that operand (then it is never read)
 --   wlm_kept(degree), wlm_sample_begin(args, row, degree), wlm_sample(k, degree, state), wlm_normalise(acc, kept, degree)
 --                            which edges a sampled problem uses; every edge in order for any other, and where a
@@ -57,10 +58,10 @@ local messages = {
   rdiv   = { "a / b" },
 }
 
--- The derivatives of a built-in message (core/problem/message.h), spelled as the table above. Of an SDDMM the term is
--- multiplied by an element of dC and summed over the columns; `edge` is applied to the sum once for each edge. It divides
--- by a twice, because a * a may be out of range where the quotient is not. Kernels in which each edge has a single term
--- use the whole derivatives.
+-- The derivatives of a built-in message (core/problem/message.h), spelled as the table above. Of an SDDMM an element of dC
+-- is multiplied by the term, or stands for a in it (operators.sddmm), and is summed over the columns; `edge` is
+-- applied to the sum once for each edge. It divides by a twice, because a * a may be out of range where the quotient is
+-- not. Kernels in which each edge has a single term use the whole derivatives.
 local function spaced(text) return (text:gsub("([%w_])([-+*/])", "%1 %2 ")) end
 local function reads(text, operand) return text:find("%f[%w]" .. operand .. "%f[%W]") ~= nil end
 local function gradient_of(slopes)
@@ -69,11 +70,41 @@ local function gradient_of(slopes)
     ignores_a = not reads(slopes.of_sum, "a"), ignores_b = not reads(slopes.term, "b"),
   }
 end
-function operators.slopes(problem)
-  local by_a, by_b = spaced(problem.slopes.by_a), spaced(problem.slopes.by_b)
+-- Whether an SDDMM divides: then dC counts as 0 where alpha is 0 (wlm_unit), because a quotient out of range times 0
+-- would be NaN.
+local function quotient_of(slopes) return (slopes.term .. slopes.of_sum):find("/", 1, true) ~= nil end
+
+-- What the templates of an SDDMM write: term(x, b) is what is summed of an element of dC and one of B; where it is a
+-- quotient, its function also takes `unit`, which is wlm_unit(args); edge_unit comes before a sum that `edge` divides.
+function operators.sddmm(problem)
+  local slopes = problem.slopes
+  local divides = reads(slopes.term, "a")
   return {
-    slope_a = by_a, slope_b = by_b, reads_a = reads(by_a .. " " .. by_b, "a"), reads_b = reads(by_a .. " " .. by_b, "b"),
+    term = function(x, b) return (divides and "wlm_message(unit * %s, %s)" or "%s * wlm_message(1, %s)"):format(x, b) end,
+    unit_parameter = divides and ", wlm_acc_t unit" or "", unit = divides and ", wlm_unit(args)" or "",
+    edge_unit = slopes.of_sum:find("/", 1, true) and "wlm_unit(args) * " or "",
   }
+end
+
+-- The function of a derivative: its head, what it returns and how it is called for an edge. Where the derivative is a
+-- quotient, the function takes an element x of dC and divides it, and what remains is 1 or minus the message: a factor out
+-- of range then comes from a message that was out of range.
+local function slope_function(name, slope)
+  local sign, top, bottom, second = slope:match "^(-?)(%w)/(%w)(.*)$"
+  if not top then
+    return ("wlm_slope_%s("):format(name), spaced(slope),
+      function(edge) return ("%s.x * wlm_slope_%s(%s.a, %s.b)"):format(edge, name, edge, edge) end
+  end
+  return ("wlm_times_slope_%s(wlm_acc_t x, "):format(name),
+    "x / " .. bottom .. (second ~= "" and (" * (%s%s / %s)"):format(sign, top, bottom) or ""),
+    function(edge) return ("wlm_times_slope_%s(%s.x, %s.a, %s.b)"):format(name, edge, edge, edge) end
+end
+function operators.slopes(problem)
+  local by_a, by_b, of = spaced(problem.slopes.by_a), spaced(problem.slopes.by_b), {}
+  of.head_a, of.slope_a, of.times_a = slope_function("a", problem.slopes.by_a)
+  of.head_b, of.slope_b, of.times_b = slope_function("b", problem.slopes.by_b)
+  of.reads_a, of.reads_b = reads(by_a .. " " .. by_b, "a"), reads(by_a .. " " .. by_b, "b")
+  return of
 end
 
 -- The properties of an operator, which determine its candidates (variants.lua):
@@ -609,6 +640,9 @@ function operators.block(problem, render)
   folding(out, problem, reduction, message)
   if problem.operation == "sddmm" then
     returns(out, "wlm_edge", "wlm_acc_t acc, wlm_acc_t a", message.edge or "acc", nil, "(void)a; return")
+    if quotient_of(problem.slopes) then
+      fn(out, "wlm_acc_t", "wlm_unit", "const struct wlm_args *args", "return args->alpha != 0;")
+    end
   end
   epilogue(out, problem)
   store(out, problem)

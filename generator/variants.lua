@@ -433,6 +433,9 @@ function variants.emit(variant, problem, limits)
   parameters.problem = problem
   spell(problem, parameters)
   parameters.load_a = operators.load_a(problem)
+  if problem.operation == "sddmm" then
+    for name, text in pairs(operators.sddmm(problem)) do parameters[name] = text end
+  end
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
   local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
   local source = assemble(arguments_of(problem), registers, family.target, problem, hashes, operators.block(problem, rendered),

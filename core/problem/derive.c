@@ -102,7 +102,7 @@ const wlmi_slopes wlmi_message_slopes[] = {
     [WLM_SUB] = {"-1", "1", "1", "-acc"},
     [WLM_RSUB] = {"1", "-1", "1", "acc"},
     [WLM_DIV] = {"-b/a/a", "1/a", "b", "-acc/a/a"},
-    [WLM_RDIV] = {"1/b", "-a/b/b", "1/b", "acc"},
+    [WLM_RDIV] = {"1/b", "-a/b/b", "a/b", "acc"},
 };
 
 /* ---- the gradient of a message ---------------------------------------------------------------------------- */

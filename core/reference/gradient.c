@@ -23,7 +23,8 @@ static void slope_release(slope *s) {
 }
 
 static wlm_status slope_make(wlm_message message, slope *s) {
-  const unsigned int of_term = 1u << WLM_OPERAND_B, of_sum = 1u << WLM_OPERAND_ACC | 1u << WLM_OPERAND_A;
+  const unsigned int of_term = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B,
+                     of_sum = 1u << WLM_OPERAND_ACC | 1u << WLM_OPERAND_A;
   const wlmi_slopes *texts = &wlmi_message_slopes[message];
   WLM_CHECK(wlmi_expression_parse("term", texts->term, strlen(texts->term), of_term, &s->term));
   return wlmi_expression_parse("sum", texts->of_sum, strlen(texts->of_sum), of_sum, &s->of_sum);
@@ -42,28 +43,32 @@ static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
   return low;
 }
 
-/* The sum of dC times the terms over the columns of a head, and that of their absolute values. */
+/* The sum of dC times the terms over the columns of a head, and that of their absolute values. With alpha = 0 dC counts
+ * as 0, so that a quotient out of range does not give 0 * inf. */
 typedef struct sums {
   double value, size;
 } sums;
 
 static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const wlmi_expression *term, int64_t x_from,
                       int64_t b_from) {
-  const int reads_b = wlmi_expression_uses(term, WLM_OPERAND_B);
+  const int reads_b = wlmi_expression_uses(term, WLM_OPERAND_B), takes_x = wlmi_expression_uses(term, WLM_OPERAND_A);
   const int64_t head_width = p->n / p->heads;
   const double unit = wlmi_element_unit(wlmi_accumulator_type(p->dense_type));
-  wlmi_column_block b, slope;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_B] = &b};
+  const double share = call->alpha != 0;
+  wlmi_column_block x, b, slope;
+  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_A] = &x, [WLM_OPERAND_B] = &b};
   sums of = {0, 0};
+  wlmi_block_fill(&x, WLM_BLOCK, 0);
   wlmi_block_fill(&b, WLM_BLOCK, 0);
   for (int64_t first = 0; first < head_width; first += WLM_BLOCK) {
     const int width = (int)(head_width - first < WLM_BLOCK ? head_width - first : WLM_BLOCK);
     if (reads_b) wlmi_elements_read(p->dense_type, call->b, b_from + first, width, b.value);
+    for (int j = 0; j < width; j++) x.value[j] = share * wlmi_element_get(p->dense_type, call->x, x_from + first + j);
     wlmi_evaluate(term, operands, width, unit, &slope);
     for (int j = 0; j < width; j++) {
-      const double x = wlmi_element_get(p->dense_type, call->x, x_from + first + j) * slope.value[j];
-      of.value += x;
-      of.size += fabs(x);
+      const double product = takes_x ? slope.value[j] : x.value[j] * slope.value[j];
+      of.value += product;
+      of.size += fabs(product);
     }
   }
   return of;

@@ -1,8 +1,8 @@
 /* What an element of dC goes to: its edge, the row of B that the edge names, and what is multiplied by the slopes. */
 struct wlm_arg_edge { long long p, place, k; wlm_acc_t x, a, b; }; /* place: in dvalues, which has one for each head */
 
-WLM_FN wlm_acc_t wlm_slope_a(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_a}; }
-WLM_FN wlm_acc_t wlm_slope_b(wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_b}; }
+WLM_FN wlm_acc_t @{head_a}wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_a}; }
+WLM_FN wlm_acc_t @{head_b}wlm_acc_t a, wlm_acc_t b) { (void)a; (void)b; return @{slope_b}; }
 
 % if problem.transpose then
 /* Of A^T the edge's row of B is its row in A, which is what args has besides: cols of op(A) are rows of A. */

@@ -56,9 +56,9 @@ WLM_FN struct wlm_dots wlm_begin_dots(void) {
   return dots;
 }
 
-WLM_FN wlm_acc_t wlm_add_piece(wlm_acc_t acc, struct wlm_piece x, struct wlm_piece b) {
+WLM_FN wlm_acc_t wlm_add_piece(wlm_acc_t acc, struct wlm_piece x, struct wlm_piece b@{unit_parameter}) {
 % for v = 0, vector - 1 do
-  acc = wlm_reduce(acc, wlm_piece_at(x, @{v}) * wlm_message(1, wlm_piece_at(b, @{v})));
+  acc = wlm_reduce(acc, @{term(("wlm_piece_at(x, %d)"):format(v), ("wlm_piece_at(b, %d)"):format(v))});
 % end
   return acc;
 }
@@ -76,7 +76,7 @@ WLM_FN struct wlm_dots wlm_add_span(const struct wlm_args *args, struct wlm_dots
     const struct wlm_piece piece@{j} = wlm_load_piece(row@{j} + @{c * width}, aligned);
 % end
 % for j = 0, batch - 1 do
-    dots.at[@{j}] = wlm_add_piece(dots.at[@{j}], x.at[@{c}], piece@{j});
+    dots.at[@{j}] = wlm_add_piece(dots.at[@{j}], x.at[@{c}], piece@{j}@{unit});
 % end
   }
 % end
@@ -145,5 +145,5 @@ WLM_FN void wlm_store_dots(const struct wlm_args *args, struct wlm_dots dots, lo
 % local weight = sampled and "weight * " or ""
   if (lane < @{batch} && lane < count)
     wlm_store(args, (wlm_c_t *)args->c + @{place}, 0,
-              @{weight}wlm_edge(wlm_finish(dots.at[0], degree), @{load_a("args", "p", "(int)wlm_slow_block()")}));
+              @{weight}wlm_edge(@{edge_unit}wlm_finish(dots.at[0], degree), @{load_a("args", "p", "(int)wlm_slow_block()")}));
 }

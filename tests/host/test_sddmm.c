@@ -189,4 +189,46 @@ TEST(squares_may_overflow) {
   }
 }
 
+/* Divided by a denormal number, dC = 0 gives 0, and 1e-10 gives 1e30, though the reciprocal is out of range. With alpha
+ * = 0 even a quotient out of range leaves beta * dvalues. */
+TEST(reciprocals_may_overflow) {
+  static const int32_t one_rowptr[] = {0, 1}, one_colind[] = {0};
+  static const float denormal = 1e-40f, one = 1, all[] = {0, 1e-10f, 1};
+  const int32_t arg = 0;
+  for (int by_b = 0; by_b < 2; by_b++)
+    for (int i = 0; i < 3; i++) {
+      const float x = all[i], right = x / denormal; /* of div with its sign */
+      const float *a = by_b ? &one : &denormal, *b = by_b ? &denormal : &one;
+      wlm_csr csr = WLM_CSR_INIT;
+      wlm_problem problem = gradient_of(by_b ? WLM_RDIV : WLM_DIV, WLM_SUM);
+      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+      wlm_matrix *matrix_of_one;
+      wlm_plan *plan;
+      float got = 0, db = 0, dvalue = 0;
+      csr.rows = csr.cols = csr.nnz = 1;
+      csr.rowptr = one_rowptr;
+      csr.colind = one_colind;
+      csr.values = a;
+      problem.n = 1;
+      assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix_of_one));
+      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
+      assert_status(WLM_OK, test_execute_sddmm(plan, &x, b, &got, NULL));
+      if (by_b || i == 0) assert_true(got == right);
+      got = 3;
+      call.alpha = 0;
+      call.beta = 2;
+      assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, &x, b, &got, NULL));
+      assert_true(got == 6);
+      wlm_plan_destroy(plan);
+      problem.operation = WLM_SPMM;
+      problem.reduce = WLM_MAX;
+      problem.want_argmax = 1;
+      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
+      assert_status(WLM_OK, test_execute_argmax_backward(plan, &x, &arg, b, &db, &dvalue));
+      assert_true((by_b ? dvalue : db) == right);
+      wlm_plan_destroy(plan);
+      wlm_matrix_destroy(matrix_of_one);
+    }
+}
+
 GROUP(begin, end)

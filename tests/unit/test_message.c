@@ -463,7 +463,8 @@ TEST(slopes_of_built_in_messages) {
     assert_status(WLM_OK, wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(m), &op));
     check_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A, slopes->by_a);
     check_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B, slopes->by_b);
-    const double term = finish_value(slopes->term, NAN, NAN, 3); /* reads b alone */
+    const double term =
+        finish_value(slopes->term, NAN, m == WLM_RDIV ? 1 : NAN, 3); /* of dC = 1; reads b alone, or dC / b */
     assert_true(finish_value(slopes->of_sum, term, 2, NAN) == finish_value(slopes->by_a, NAN, 2, 3));
     wlmi_operator_release(&op);
   }

@@ -239,7 +239,7 @@ class Spmm(Product):
                 used = values if weights is None else weights
                 db = kind.of(graph).multiply(dc, used, numbers[0], alpha)
                 if message == "rdiv":
-                    db /= b * b
+                    db = db / b / b  # b * b may be out of range where the quotient is not
             if need_values:
                 used = values if message == "div" else None
                 dvalues = self.edge_products(graph, "values", x, b, used, numbers[0])

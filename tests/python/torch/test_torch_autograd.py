@@ -49,6 +49,22 @@ def test_gradients_of_later_steps(has_values, reduce, message, once, device):
             close(found, right)
 
 
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("reduce", ["sum", "max"])
+def test_quotients_whose_parts_are_out_of_range(reduce, once, device):
+    """1 / b and b * b leave the range of float32 where the gradients of a / b do not."""
+    graph = Graph.from_edge_index(torch.tensor([[0, 1, 2], [0, 1, 2]], device=device), once=once)
+    entries = [1e-40, 1e20, 1e-25]  # the first is denormal
+    values = torch.tensor([1e-30, 1e10, 1e-30], device=device, requires_grad=True)
+    b = torch.tensor([[one] * 2 for one in entries], device=device, requires_grad=True)
+    x = torch.tensor([[0.0] * 2, [1.0] * 2, [1e-10] * 2], device=device)
+    c = spmm(graph, b, values, reduce=reduce, message="rdiv")
+    db, dvalues = gradients(c, x, b, values)
+    a, y, z = (one.detach().double() for one in (values[:, None], b, x))
+    torch.testing.assert_close(db, (-z * a / y / y).float(), rtol=1e-5, atol=0)
+    torch.testing.assert_close(dvalues, (z / y).sum(1).float(), rtol=1e-5, atol=0)
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mean", "max"])
 def test_later_steps_look_up_no_plan(reduce, device, monkeypatch):
     graph = random_graph(6, 5, 14, device)
