@@ -1,20 +1,26 @@
-"""Small changes at random places of the C code, and the tests that run each line: for tools/mutate --random."""
+"""Small changes at random places of the C code and of the Python package: for tools/mutate --random.
+
+A change replaces one token (== by !=, < by <=, + by -, && by ||, a number by the next one, a status by another) or
+deletes one statement.
+"""
 
 from __future__ import annotations
 
-import json
-import os
+import ast
+import io
+import keyword
 import random
 import re
-import shutil
 import subprocess
-from collections import defaultdict
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOMS = ("core", "select", "db", "runtime", "tuner", "exported", "generator")
-LABELS = ("unit", "db", "emit", "host", "cli")
+FILES = {
+    "c": tuple(f"{room}/*.c" for room in ("core", "select", "db", "runtime", "tuner", "exported", "generator")),
+    "py": ("python/warploom/*.py", ":!python/warploom/_build.py"),  # _build.py is not installed
+}
 
 # A pattern of one token with its surroundings, and what takes the place of the token.
 SWAPS = (
@@ -29,6 +35,11 @@ STATEMENT = re.compile(r"^ +(?!return\b|break|continue|case\b|goto\b|else\b|defa
                        r"(?:\w+(?:->\w+|\.\w+|\[[^]]*\])* [-+*/|&]?= [^;]*|\w+\([^;]*\)"
                        r"|[-+]{2}[\w>.-]+|[\w>.-]+[-+]{2});$")
 SKIPPED = re.compile(r"^\s*(?:#|/\*|\*|//|static const|const |enum |typedef |_Static_assert)")
+
+PYTHON_SWAPS = {
+    "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "and": "or", "or": "and",
+    "True": "False", "False": "True", "is": "is not", "not": "",
+}
 
 
 class Site(NamedTuple):
@@ -47,8 +58,13 @@ class Site(NamedTuple):
         lines[self.line - 1] = before[: self.begin] + self.new + before[self.end :]
         return "\n".join(lines)
 
+    @property
+    def row(self) -> str:
+        """Names the change in a table; the column tells changes of equal tokens of a line apart."""
+        return f"{self.file}:{self.line}:{self.begin + 1}\t{self.old.strip()}\t{self.new}"
 
-def changes_of(line: str) -> Iterator[tuple[int, int, str]]:
+
+def _changes_of_c(line: str) -> Iterator[tuple[int, int, str]]:
     """Yields where the changes of a line of code begin and end, and what they put there."""
     code = re.sub(r'"(?:\\.|[^"\\])*"', lambda text: '"' * len(text[0]), line)  # texts do not count
     code = re.sub(r"/\*.*", "", code)
@@ -61,83 +77,56 @@ def changes_of(line: str) -> Iterator[tuple[int, int, str]]:
         yield len(code) - len(code.lstrip()), len(code), ";"
 
 
-def all_sites(root: Path) -> list[Site]:
-    names = subprocess.run(["git", "ls-files", *(f"{room}/*.c" for room in ROOMS)], cwd=root, check=True,
-                           capture_output=True, text=True).stdout.split()
-    found = []
+def _sites_of_c(name: str, text: str) -> Iterator[Site]:
+    inside_comment = False
+    for number, line in enumerate(text.split("\n"), 1):
+        is_comment = inside_comment or SKIPPED.match(line)
+        inside_comment = (inside_comment or "/*" in line) and "*/" not in line.rsplit("/*", 1)[-1]
+        for begin, end, new in () if is_comment else _changes_of_c(line):
+            yield Site(name, number, begin, end, line[begin:end], new)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that may be deleted: calls, assignments and raises on one line."""
+    for node in ast.walk(tree):
+        simple = isinstance(node, (ast.Assign, ast.AugAssign, ast.Raise)) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+        if simple and node.lineno == node.end_lineno:
+            yield node
+
+
+def _sites_of_python(name: str, text: str) -> Iterator[Site]:
+    lines = text.split("\n")
+    before = tokenize.TokenInfo(tokenize.NEWLINE, "", (0, 0), (0, 0), "")
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type != tokenize.NL]
+    for token, after in zip(tokens, tokens[1:]):
+        new = PYTHON_SWAPS.get(token.string)
+        # "-1" and "*, +" have no left operand; "is not" and "not in" are one operator.
+        signed = token.string in "+-" and (before.type == tokenize.OP and before.string not in ")]}"
+                                           or keyword.iskeyword(before.string))
+        double = token.string == "is" and after.string == "not" or token.string == "not" and (
+            before.string == "is" or after.string == "in")
+        if token.type == tokenize.NUMBER and token.string.isdigit():
+            new = str(int(token.string) + 1)
+        if token.type in (tokenize.OP, tokenize.NAME, tokenize.NUMBER) and new is not None and not signed | double:
+            line, begin = token.start
+            yield Site(name, line, begin, token.end[1], token.string, new)
+        before = token
+    for node in _statements(ast.parse(text)):
+        line = lines[node.lineno - 1]
+        begin = node.col_offset
+        if line[:begin].isspace() and len(line.encode()) == len(line):  # offsets of ast count bytes
+            yield Site(name, node.lineno, begin, node.end_col_offset, line[begin : node.end_col_offset], "pass")
+
+
+def drawn(root: Path, patterns: tuple[str, ...], seed: str) -> tuple[list[Site], int]:
+    """The sites of some files in an order that the seed gives, and the number of lines of the files."""
+    names = subprocess.run(["git", "ls-files", *patterns], cwd=root, check=True, capture_output=True,
+                           text=True).stdout.split()
+    sites, lines = [], 0
     for name in names:
-        inside_comment = False
-        for number, line in enumerate((root / name).read_text().split("\n"), 1):
-            is_comment = inside_comment or SKIPPED.match(line)
-            inside_comment = (inside_comment or "/*" in line) and "*/" not in line.rsplit("/*", 1)[-1]
-            for begin, end, new in () if is_comment else changes_of(line):
-                found.append(Site(name, number, begin, end, line[begin:end], new))
-    return found
-
-
-def drawn(root: Path, seed: str) -> list[Site]:
-    """All sites of the tree in an order that the seed gives."""
-    sites = all_sites(root)
+        text = (root / name).read_text()
+        lines += text.count("\n")
+        sites += (_sites_of_c if name.endswith(".c") else _sites_of_python)(name, text)
     random.Random(seed).shuffle(sites)
-    return sites
-
-
-# ---- which tests run a line -------------------------------------------------------------------------------
-
-
-def _tests(build: Path) -> list[dict[str, object]]:
-    listed = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1", "--label-regex",
-                             f"^({'|'.join(LABELS)})$", "--label-exclude", "^covering$"],
-                            check=True, capture_output=True, text=True).stdout
-    return json.loads(listed)["tests"]
-
-
-def _lines_run(build: Path, data: Path, root: Path) -> dict[str, list[int]]:
-    """Of each file the lines that one test ran; its counters lie under `data`."""
-    counters = [path for path in data.rglob("*.gcda") if "/warploom_objects.dir/" in str(path)]
-    for path in counters:
-        notes = build / path.relative_to(data / build.relative_to("/")).with_suffix(".gcno")
-        path.with_suffix(".gcno").symlink_to(notes)
-    if not counters:
-        return {}
-    report = subprocess.run(["gcov", "--json-format", "--stdout", *map(str, counters)], cwd=build, check=True,
-                            capture_output=True, text=True).stdout
-    found: dict[str, list[int]] = {}
-    for text in report.splitlines():
-        for file in json.loads(text)["files"]:
-            path = (build / file["file"]).resolve()
-            if path.is_relative_to(root) and path.suffix == ".c":
-                found[str(path.relative_to(root))] = [one["line_number"] for one in file["lines"] if one["count"]]
-    return found
-
-
-def tests_by_line(tree: Path, folder: Path) -> dict[str, dict[str, list[str]]]:
-    """For each file and line number (as a text) the tests that run it, the quickest first; kept in `folder`."""
-    kept = folder / "coverage.json"
-    if kept.exists():
-        return json.loads(kept.read_text())
-    build = folder / "coverage"
-    jobs = str(os.cpu_count() or 1)
-    subprocess.run(["cmake", "-S", tree, "-B", build, "-DCMAKE_BUILD_TYPE=Debug",
-                    "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic"], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", build, "--parallel", jobs, "--target", *(f"tests-{label}" for label in LABELS)],
-                   check=True, stdout=subprocess.DEVNULL)
-    times: dict[str, float] = {}
-    ran: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for test in _tests(build):
-        name = str(test["name"])
-        data = folder / "counters"
-        shutil.rmtree(data, ignore_errors=True)
-        done = subprocess.run(["ctest", "--test-dir", str(build), "--tests-regex", f"^{re.escape(name)}$"],
-                              capture_output=True, text=True, env=dict(os.environ, GCOV_PREFIX=str(data)))
-        seconds = re.search(r"Passed +([\d.]+) sec", done.stdout)
-        if not seconds:
-            continue  # skipped, or it does not pass with counters
-        times[name] = float(seconds[1])
-        for file, lines in _lines_run(build, data, tree).items():
-            for line in lines:
-                ran[file][str(line)].add(name)
-    result = {file: {line: sorted(tests, key=times.__getitem__) for line, tests in lines.items()}
-              for file, lines in ran.items()}
-    kept.write_text(json.dumps(result))
-    return result
+    return sites, lines
