@@ -7,6 +7,7 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 #include "core/reference/evaluate.h"
+#include "support/failing_malloc.h"
 #include "support/test.h"
 
 /* ---- texts ---------------------------------------------------------------------------------------------- */
@@ -429,6 +430,27 @@ TEST(derivatives_at_steps) {
     wlmi_expression_release(&e);
     wlmi_text_release(&slope);
   }
+}
+
+/* Without memory for a part, a derivative is an error and not a text without that part. */
+TEST(derivatives_without_memory) {
+  wlmi_expression e = parsed("u>0?exp(u)*u*u/(u+2):-exp(u)/(u*u-3)");
+  wlmi_text whole = {0};
+  int64_t failures = 1;
+  assert_status(WLM_OK, wlmi_expression_derive(&e, 0, &whole));
+  for (int64_t first = 1; failures; first++)
+    for (int alone = 0; alone < 2; alone++) {
+      wlmi_text slope = {0};
+      failing_malloc_begin(first, alone ? 1 : INT64_MAX);
+      const wlm_status status = wlmi_expression_derive(&e, 0, &slope);
+      failures = failing_malloc_end();
+      if (status == WLM_OK) assert_string_equal(slope.data, whole.data);
+      if (status != WLM_OK) assert_status(WLM_ERR_OUT_OF_MEMORY, status);
+      assert_true(failures || status == WLM_OK);
+      wlmi_text_release(&slope);
+    }
+  wlmi_text_release(&whole);
+  wlmi_expression_release(&e);
 }
 
 /* The normal form of the derivative of a message by a or b. */
