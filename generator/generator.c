@@ -88,6 +88,8 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_string(lua, "value_type", wlmi_type_name(spec->value_type));
   set_string(lua, "rowptr_type", wlmi_index_name(spec->rowptr_type));
   set_string(lua, "colind_type", wlmi_index_name(spec->colind_type));
+  set_string(lua, "minus_base", spec->base ? " - 1" : ""); /* behind a read of rowptr or colind */
+  set_string(lua, "plus_base", spec->base ? " + 1" : "");  /* behind what is written to them */
   set_boolean(lua, "has_values", spec->has_values);
   set_string(lua, "sample", wlmi_sample_name(p->sampling.sample));
   set_string(lua, "sample_norm", wlmi_sample_norm_name(p->sampling.norm));
@@ -332,7 +334,7 @@ typedef struct call {
   wlmi_families *families; /* filled at creation, read later */
   const char *function;    /* of variants.lua; it gets those of the next four that are set */
   const wlmi_variant *variant;
-  const char *types[2]; /* of indices, for programs without a spec */
+  const char *types[3]; /* of indices, and what is behind a read of one; for programs without a spec */
   const wlmi_spec *spec;
   const wlmi_limits *limits;
   wlmi_custom_source custom; /* of the spec */
@@ -440,7 +442,7 @@ static int do_call(lua_State *lua) {
   push_function(lua, c->function);
   const int before = lua_gettop(lua);
   if (c->variant) lua_pushlstring(lua, (const char *)c->variant, sizeof *c->variant);
-  for (int i = 0; i < 2 && c->types[i]; i++) lua_pushstring(lua, c->types[i]);
+  for (int i = 0; i < 3 && c->types[i]; i++) lua_pushstring(lua, c->types[i]);
   if (c->spec) push_problem(lua, c->spec, &c->custom);
   if (c->limits) push_limits(lua, c->limits);
   lua_call(lua, lua_gettop(lua) - before, 1);
@@ -620,7 +622,9 @@ wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper he
   switch (helper) {
     case WLM_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
     case WLM_HELPER_STATS: return make_program(generator, names[helper], (call){.types = {rowptr}}, program);
-    case WLM_HELPER_VALIDATE: return make_program(generator, names[helper], (call){.types = {rowptr, colind}}, program);
+    case WLM_HELPER_VALIDATE:
+      return make_program(generator, names[helper], (call){.types = {rowptr, colind, spec->base ? " - 1" : ""}},
+                          program);
     case WLM_HELPER_BACKWARD:
       return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
     default: return make_program(generator, names[helper], (call){.spec = spec}, program);

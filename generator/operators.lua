@@ -501,7 +501,7 @@ local function shares(out, problem)
   out[#out + 1] = ("WLM_FN struct wlm_share wlm_share_in(const struct wlm_args *args, %s row, long long place) {")
     :format(problem.transpose and "wlm_colind_t" or "long long")
   out[#out + 1] = "  const wlm_rowptr_t *begin = (const wlm_rowptr_t *)args->a_rowptr + row;"
-  out[#out + 1] = "  const long long first = __ldg(begin), degree = __ldg(begin + 1) - first;"
+  out[#out + 1] = ("  const long long first = __ldg(begin)%s, degree = __ldg(begin + 1)%s - first;"):format(problem.minus_base, problem.minus_base)
   out[#out + 1] = "  const struct wlm_sample_row sample = wlm_sample_row(args, row, degree);"
   out[#out + 1] = "  struct wlm_share share = {wlm_times(sample, place - first), sample.factor};"
   out[#out + 1] = "  return share;"
@@ -592,9 +592,9 @@ function operators.block(problem, render)
   fn(out, "wlm_acc_t", "wlm_widen", "wlm_b_t x", ("return %s;"):format(dense.widen:format("x")))
   fn(out, "wlm_c_t", "wlm_narrow", "wlm_acc_t x", ("return %s;"):format(dense.narrow:format("x")))
   fn(out, "long long", "wlm_begin", "const struct wlm_args *args, long long row",
-    "return (long long)__ldg((const wlm_rowptr_t *)args->rowptr + row);")
+    "return (long long)__ldg((const wlm_rowptr_t *)args->rowptr + row)" .. problem.minus_base .. ";")
   fn(out, "wlm_colind_t", "wlm_column", "const struct wlm_args *args, long long p",
-    "return __ldg((const wlm_colind_t *)args->colind + p);")
+    "return __ldg((const wlm_colind_t *)args->colind + p)" .. problem.minus_base .. ";")
   local place = problem.transpose and "__ldg((const wlm_rowptr_t *)args->order + p)" or "p"
   if problem.heads == "many" or problem.has_operands then
     fn(out, "int", "wlm_head_of", "const struct wlm_args *args, long long column",

@@ -473,8 +473,8 @@ function variants.stats(rowptr_type)
 end
 
 -- Finds the first wrong row of a matrix (runtime/validate.c launches its kernel).
-function variants.validate(rowptr_type, colind_type)
-  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type) }
+function variants.validate(rowptr_type, colind_type, minus_base)
+  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type), minus_base = minus_base }
   return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
 end
 
@@ -486,7 +486,7 @@ local function sorting(problem, name)
     passes[i] = { kernel = "wlm_" .. name .. "_" .. pass[1], units = "one", threads = pass[2] }
   end
   complete(problem)
-  return program("transpose", { name = name, coo = name == "coo" }, passes, nil, problem, operators.block(problem, rendered))
+  return program("transpose", { name = name, coo = name == "coo", problem = problem }, passes, nil, problem, operators.block(problem, rendered))
 end
 
 function variants.transpose(problem) return sorting(problem, "transpose") end

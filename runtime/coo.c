@@ -16,12 +16,14 @@ static wlm_status check(const wlm_coo *coo) {
   csr.colind = coo->colind;
   csr.rowptr_type = coo->rowptr_type;
   csr.colind_type = coo->colind_type;
+  csr.base = coo->base;
+  WLM_CHECK(wlmi_check_base("wlm_coo.base", coo->base));
   wlm_status status = wlmi_matrix_check(&csr);
   if (status != WLM_OK) return wlmi_fail_in(status, "wlm_csr_from_coo");
   if (coo->index_type != WLM_I32 && coo->index_type != WLM_I64)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_coo.index_type is %d, which is not in its enum",
                      (int)coo->index_type);
-  if (coo->index_type == WLM_I32 && coo->rows > INT32_MAX)
+  if (coo->index_type == WLM_I32 && coo->rows > INT32_MAX - coo->base)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_coo: %lld rows do not fit indices of i32", (long long)coo->rows);
   const wlmi_pointer arrays[] = {
       {"row", coo->row, index, coo->nnz != 0}, {"col", coo->col, index, coo->nnz != 0}, {"perm", coo->perm, offset, 0}};
@@ -62,6 +64,7 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   }
   types.rowptr_type = coo.rowptr_type;
   types.colind_type = coo.index_type;
+  types.base = coo.base;
   WLM_CHECK(wlmi_coo_scratch_size(&coo, &scratch_size));
   wlm_status status = wlmi_help_begin(context, WLM_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
   if (status == WLM_OK)

@@ -346,6 +346,8 @@ static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there are no heads: an edge has one value");
   if (spec->problem.epilogue.bias || spec->problem.epilogue.activation)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
+  if (spec->base)
+    return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler rowptr and colind must count from 0 (wlm_csr.base)");
   wlmi_spec_key(spec, text + strlen(text));
   wlmi_hash_to_hex(wlmi_hash_bytes(text, strlen(text)), key);
   pthread_mutex_lock(&context->kernel_lock);

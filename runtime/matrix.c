@@ -22,10 +22,10 @@ static wlm_status check_size(const wlm_csr *csr) {
   if (csr->nnz && (!csr->rows || !csr->cols))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: nnz is %lld, and the matrix has no %s; nnz must be 0",
                      (long long)csr->nnz, csr->rows ? "columns" : "rows");
-  if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX)
+  if (csr->rowptr_type == WLM_I32 && csr->nnz > INT32_MAX - csr->base)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld non-zeros do not fit a rowptr of i32; use i64",
                      (long long)csr->nnz);
-  if (csr->colind_type == WLM_I32 && csr->cols > (int64_t)INT32_MAX + 1)
+  if (csr->colind_type == WLM_I32 && csr->cols > (int64_t)INT32_MAX + 1 - csr->base)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_csr: %lld columns do not fit a colind of i32", (long long)csr->cols);
   return WLM_OK;
 }

@@ -38,6 +38,7 @@ static int64_t blocks_for(const wlmi_device *device, int64_t rows) {
 
 static wlm_status take(const struct wlm_row_stats *r, const wlm_csr *csr, double mean, wlm_stats *stats) {
   const wlmi_rowptr_ends ends = {.type = csr->rowptr_type,
+                                 .base = csr->base,
                                  .first = r->first,
                                  .last = r->last,
                                  .bad_row = r->bad_row,
@@ -83,7 +84,8 @@ static wlmi_mirror mirror_of_rowptr(const wlm_csr *csr) {
 static wlm_status by_host(wlmi_device *device, const wlm_csr *csr, void *stream, wlm_stats *stats) {
   wlmi_mirror rowptr = mirror_of_rowptr(csr);
   wlm_status status = wlmi_mirror_open(device, stream, &rowptr, 1);
-  if (status == WLM_OK) status = wlmi_stats_rows(rowptr.host, csr->rowptr_type, csr->rows, csr->cols, csr->nnz, stats);
+  if (status == WLM_OK)
+    status = wlmi_stats_rows(rowptr.host, csr->rowptr_type, csr->base, csr->rows, csr->cols, csr->nnz, stats);
   return wlmi_mirror_close(device, stream, &rowptr, 1, status);
 }
 
@@ -138,14 +140,15 @@ done:
 wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                                           void *scratch, wlm_stats *stats) {
   wlmi_mirror rowptr = mirror_of_rowptr(csr);
-  void *sample = NULL;
+  int64_t *sample = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof(int64_t), "sample of colind", &sample));
+  WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof *sample, "sample of colind", (void **)&sample));
   WLM_TRY(wlmi_mirror_open(device, stream, &rowptr, 1));
   if (csr->nnz)
     WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
                     : sample_by_copies(device, csr, stream, sample));
-  status = wlmi_stats_fingerprint(rowptr.host, csr->rowptr_type, sample, stats);
+  for (int64_t k = 0; csr->base && k < wlmi_stats_sample_count(csr->nnz); k++) sample[k] -= csr->base;
+  status = wlmi_stats_fingerprint(rowptr.host, csr->rowptr_type, csr->base, sample, stats);
 done:
   wlmi_free(sample);
   return wlmi_mirror_close(device, stream, &rowptr, 1, status);

@@ -32,11 +32,13 @@ done:
 }
 
 static wlm_status read_back_rowptr(wlmi_device *device, const wlm_csr *csr, int64_t **rowptr) {
-  return read_back_offsets(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, "rowptr", rowptr);
+  WLM_CHECK(read_back_offsets(device, csr->rowptr, csr->rowptr_type, csr->rows + 1, "rowptr", rowptr));
+  for (int64_t i = 0; csr->base && i <= csr->rows; i++) (*rowptr)[i] -= csr->base;
+  return WLM_OK;
 }
 
 /* Reads back colind as int32_t, the type of the reference. */
-static wlm_status read_back_colind(wlmi_device *device, const wlm_csr *csr, int32_t **colind) {
+static wlm_status read_back_raw_colind(wlmi_device *device, const wlm_csr *csr, int32_t **colind) {
   if (csr->colind_type == WLM_I32)
     return read_back(device, csr->colind, csr->nnz, sizeof **colind, "colind", (void **)colind);
   int64_t *wide = NULL;
@@ -50,6 +52,12 @@ static wlm_status read_back_colind(wlmi_device *device, const wlm_csr *csr, int3
 done:
   wlmi_free(wide);
   return status;
+}
+
+static wlm_status read_back_colind(wlmi_device *device, const wlm_csr *csr, int32_t **colind) {
+  WLM_CHECK(read_back_raw_colind(device, csr, colind));
+  for (int64_t p = 0; csr->base && p < csr->nnz; p++) (*colind)[p] -= (int32_t)csr->base;
+  return WLM_OK;
 }
 
 /* Reads back the values: f64 as doubles, all other types as floats. */

@@ -51,37 +51,40 @@ static void count_row(wlm_stats *s, length_class *classes, int64_t length, doubl
 }
 
 wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *e, int64_t rows, int64_t nnz) {
-  if (e->first)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at 0%s", (long long)e->first,
-                     wlmi_offset_hint(e->type, e->first));
+  if (e->first != e->base)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr starts at %lld, must start at %lld%s", (long long)e->first,
+                     (long long)e->base, wlmi_first_hint(e->type, e->base, e->first));
   if (e->bad_row >= 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr falls from %lld to %lld at row %lld%s", (long long)e->from,
                      (long long)e->to, (long long)e->bad_row, wlmi_offset_hint(e->type, e->to ? e->from : 0));
-  if (e->last != nnz)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr ends at %lld after row %lld, must end at nnz = %lld%s",
-                     (long long)e->last, (long long)rows - 1, (long long)nnz, wlmi_offset_hint(e->type, e->last));
+  if (e->last - e->base != nnz)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "rowptr ends at %lld after row %lld, must end at nnz%s = %lld%s",
+                     (long long)e->last, (long long)rows - 1, e->base ? " + 1" : "", (long long)(nnz + e->base),
+                     wlmi_offset_hint(e->type, e->last));
   return WLM_OK;
 }
 
-static wlm_status count_rows(const void *rowptr, wlm_index type, wlm_stats *s, length_class *classes, double *squares) {
-  wlmi_rowptr_ends ends = {.type = type, .first = wlmi_index_get(type, rowptr, 0), .bad_row = -1};
+static wlm_status count_rows(const void *rowptr, wlm_index type, int64_t base, wlm_stats *s, length_class *classes,
+                             double *squares) {
+  wlmi_rowptr_ends ends = {.type = type, .base = base, .first = wlmi_index_get(type, rowptr, 0), .bad_row = -1};
   ends.last = ends.first;
-  for (int64_t row = 0; !ends.first && ends.bad_row < 0 && row < s->rows; row++) {
+  for (int64_t row = 0; ends.first == base && ends.bad_row < 0 && row < s->rows; row++) {
     ends.from = ends.last;
     ends.to = ends.last = wlmi_index_get(type, rowptr, row + 1);
     if (ends.to < ends.from)
       ends.bad_row = row;
-    else if (ends.to <= s->nnz) /* a larger offset has no class; the check below refuses it */
+    else if (ends.to - base <= s->nnz) /* a larger offset has no class; the check below refuses it */
       count_row(s, classes, ends.to - ends.from, squares);
   }
   return wlmi_rowptr_check(&ends, s->rows, s->nnz);
 }
 
-static wlm_status check_sample(const int64_t *sample, const wlm_stats *s) {
+static wlm_status check_sample(const int64_t *sample, int64_t base, const wlm_stats *s) {
   for (int64_t k = 0; k < wlmi_stats_sample_count(s->nnz); k++)
     if (sample[k] < 0 || sample[k] >= s->cols)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "colind[%lld] is %lld, must be 0 to %lld (0-based)",
-                       (long long)wlmi_stats_sample_position(s->nnz, k), (long long)sample[k], (long long)s->cols - 1);
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "colind[%lld] is %lld, must be %lld to %lld (%lld-based)",
+                       (long long)wlmi_stats_sample_position(s->nnz, k), (long long)(sample[k] + base), (long long)base,
+                       (long long)(s->cols - 1 + base), (long long)base);
   return WLM_OK;
 }
 
@@ -99,8 +102,8 @@ static wlm_status check_sizes(const void *rowptr, int64_t rows, int64_t cols, in
                    (long long)cols, (long long)nnz, rowptr ? ": sizes must be >= 0" : ": rowptr or colind is NULL");
 }
 
-wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
-                           wlm_stats *out) {
+wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t base, int64_t rows, int64_t cols,
+                           int64_t nnz, wlm_stats *out) {
   wlm_stats s = WLM_STATS_INIT;
   length_class *classes = NULL;
   double squares = 0;
@@ -112,7 +115,7 @@ wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t ro
   s.mean = rows ? (double)nnz / (double)rows : 0.0;
   classes = wlmi_alloc_zero((size_t)class_of(nnz) + 1, sizeof *classes);
   if (!classes) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "histogram of row lengths"));
-  WLM_TRY(count_rows(rowptr, rowptr_type, &s, classes, &squares));
+  WLM_TRY(count_rows(rowptr, rowptr_type, base, &s, classes, &squares));
   if (nnz) s.cv = sqrt(squares / (double)rows) / s.mean;
   s.top_share = top_share(classes, s.longest, rows, nnz);
   *out = s;
@@ -121,15 +124,16 @@ done:
   return status;
 }
 
-wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *s) {
+wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, int64_t base, const int64_t *sample,
+                                  wlm_stats *s) {
   int64_t chunk[CHUNK];
-  WLM_CHECK(check_sample(sample, s));
+  WLM_CHECK(check_sample(sample, base, s));
   wlmi_hasher *hasher = wlmi_hasher_create();
   if (!hasher) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "fingerprint");
   wlmi_hasher_add_int64(hasher, (const int64_t[]){s->rows, s->cols, s->nnz}, 3);
   for (int64_t i = 0, size; i <= s->rows; i += size) {
     size = s->rows + 1 - i < CHUNK ? s->rows + 1 - i : CHUNK;
-    for (int64_t k = 0; k < size; k++) chunk[k] = wlmi_index_get(rowptr_type, rowptr, i + k);
+    for (int64_t k = 0; k < size; k++) chunk[k] = wlmi_index_get(rowptr_type, rowptr, i + k) - base;
     wlmi_hasher_add_int64(hasher, chunk, size);
   }
   wlmi_hasher_add_int64(hasher, sample, wlmi_stats_sample_count(s->nnz));
@@ -146,10 +150,10 @@ wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t
   int64_t sample[WLM_STATS_SAMPLES];
   wlm_stats s;
   WLM_CHECK(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
-  WLM_CHECK(wlmi_stats_rows(rowptr, rowptr_type, rows, cols, nnz, &s));
+  WLM_CHECK(wlmi_stats_rows(rowptr, rowptr_type, 0, rows, cols, nnz, &s));
   for (int64_t k = 0; k < wlmi_stats_sample_count(nnz); k++)
     sample[k] = wlmi_index_get(colind_type, colind, wlmi_stats_sample_position(nnz, k));
-  WLM_CHECK(wlmi_stats_fingerprint(rowptr, rowptr_type, sample, &s));
+  WLM_CHECK(wlmi_stats_fingerprint(rowptr, rowptr_type, 0, sample, &s));
   *out = s;
   return WLM_OK;
 }

@@ -19,20 +19,22 @@ int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k);
  * begins. */
 typedef struct wlmi_rowptr_ends {
   wlm_index type;
+  int64_t base; /* what the offsets should begin with; those of a base of 1 end with nnz + 1 */
   int64_t first, last;
   int64_t bad_row;  /* -1 = none */
   int64_t from, to; /* of the bad row */
 } wlmi_rowptr_ends;
-/* WLM_ERR_INVALID_ARGUMENT where it does not start at 0, falls, or does not end at nnz; names the row. */
+/* WLM_ERR_INVALID_ARGUMENT where it does not start at base, falls, or does not end at nnz + base; names the row. */
 wlm_status wlmi_rowptr_check(const wlmi_rowptr_ends *ends, int64_t rows, int64_t nnz);
 
 /* Computes everything but the fingerprint, which is 0, 0. Checks rowptr. */
-wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
-                           wlm_stats *out);
+wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t base, int64_t rows, int64_t cols,
+                           int64_t nnz, wlm_stats *out);
 /* Adds the fingerprint of a matrix with these sizes, whose rowptr was checked. `sample` holds colind at the positions
- * above. WLM_ERR_INVALID_ARGUMENT names an index that is no column. */
-wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, const int64_t *sample, wlm_stats *stats);
+ * above, counted from 0. WLM_ERR_INVALID_ARGUMENT names an index that is no column. */
+wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, int64_t base, const int64_t *sample,
+                                  wlm_stats *stats);
 
-/* Computes both; reads colind only where rowptr is right. */
+/* Computes both for a base of 0; reads colind only where rowptr is right. */
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                               const void *colind, wlm_index colind_type, wlm_stats *out);

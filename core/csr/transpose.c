@@ -25,6 +25,12 @@ static void places_sum(wlm_index type, void *rowptr, int64_t rows) {
     wlmi_index_put(type, rowptr, row, wlmi_index_get(type, rowptr, row) + wlmi_index_get(type, rowptr, row - 1));
 }
 
+/* At the end, for a base of 1. */
+static void places_shift(wlm_index type, void *rowptr, int64_t rows, int64_t base) {
+  for (int64_t row = 0; base && row <= rows; row++)
+    wlmi_index_put(type, rowptr, row, wlmi_index_get(type, rowptr, row) + base);
+}
+
 /* Returns the position of the row's next entry. */
 static int64_t places_take(wlm_index type, void *rowptr, int64_t row) {
   const int64_t place = wlmi_index_get(type, rowptr, row + 1);
@@ -33,7 +39,7 @@ static int64_t places_take(wlm_index type, void *rowptr, int64_t row) {
 }
 
 wlm_status wlmi_transpose_fits(const wlm_csr *csr) {
-  if (csr->colind_type == WLM_I64 || csr->rows <= (int64_t)INT32_MAX + 1) return WLM_OK;
+  if (csr->colind_type == WLM_I64 || csr->rows <= (int64_t)INT32_MAX + 1 - csr->base) return WLM_OK;
   return wlmi_fail(WLM_ERR_OVERFLOW,
                    "wlm_csr: %lld rows are the columns of its transpose and do not fit a colind of i32",
                    (long long)csr->rows);
@@ -44,22 +50,23 @@ wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind
   WLM_CHECK(wlmi_transpose_fits(csr));
   places_clear(offset, rowptr, csr->cols);
   for (int64_t p = 0; p < csr->nnz; p++) {
-    const int64_t column = wlmi_index_get(index, csr->colind, p);
+    const int64_t column = wlmi_index_get(index, csr->colind, p) - csr->base;
     if (column < 0 || column >= csr->cols)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind[%lld] is %lld, of %lld columns", (long long)p,
-                       (long long)column, (long long)csr->cols);
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind[%lld] is %lld, of %lld columns%s", (long long)p,
+                       (long long)(column + csr->base), (long long)csr->cols, csr->base ? " (1-based)" : "");
     places_count(offset, rowptr, csr->cols, column);
   }
   places_sum(offset, rowptr, csr->cols);
   for (int64_t row = 0, p = 0; row < csr->rows; row++) {
     /* the last row takes what is left, as on a GPU, so that nothing of the result stays unwritten */
-    const int64_t end = row + 1 < csr->rows ? wlmi_index_get(offset, csr->rowptr, row + 1) : csr->nnz;
+    const int64_t end = row + 1 < csr->rows ? wlmi_index_get(offset, csr->rowptr, row + 1) - csr->base : csr->nnz;
     for (; p < end; p++) {
-      const int64_t place = places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p));
-      wlmi_index_put(index, colind, place, row);
+      const int64_t place = places_take(offset, rowptr, wlmi_index_get(index, csr->colind, p) - csr->base);
+      wlmi_index_put(index, colind, place, row + csr->base);
       wlmi_index_put(offset, order, place, p);
     }
   }
+  places_shift(offset, rowptr, csr->cols, csr->base);
   return WLM_OK;
 }
 
@@ -94,11 +101,14 @@ done:
 /* Converts COO to CSR by a stable counting sort by row. */
 static int is_inside(int64_t index, int64_t count) { return index >= 0 && index < count; }
 
+static int64_t column_of(const wlm_coo *coo, int64_t p) {
+  return wlmi_index_get(coo->index_type, coo->col, p) - coo->base;
+}
+
 /* The row of an entry; `rows` if one of its indices is out of range. */
 static int64_t row_of(const wlm_coo *coo, int64_t p) {
-  const int64_t row = wlmi_index_get(coo->index_type, coo->row, p);
-  return is_inside(row, coo->rows) && is_inside(wlmi_index_get(coo->index_type, coo->col, p), coo->cols) ? row
-                                                                                                         : coo->rows;
+  const int64_t row = wlmi_index_get(coo->index_type, coo->row, p) - coo->base;
+  return is_inside(row, coo->rows) && is_inside(column_of(coo, p), coo->cols) ? row : coo->rows;
 }
 
 void wlmi_coo_to_csr(const wlm_coo *coo) {
@@ -112,9 +122,10 @@ void wlmi_coo_to_csr(const wlm_coo *coo) {
   }
   places_sum(offset, coo->rowptr, coo->rows);
   for (int64_t p = 0; p < coo->nnz; p++) {
-    const int64_t row = row_of(coo, p), column = wlmi_index_get(coo->index_type, coo->col, p);
+    const int64_t row = row_of(coo, p), column = column_of(coo, p);
     const int64_t place = row < coo->rows ? places_take(offset, coo->rowptr, row) : behind++;
-    wlmi_index_put(coo->colind_type, coo->colind, place, is_inside(column, coo->cols) ? column : 0);
+    wlmi_index_put(coo->colind_type, coo->colind, place, (is_inside(column, coo->cols) ? column : 0) + coo->base);
     if (coo->perm) wlmi_index_put(offset, coo->perm, place, p);
   }
+  places_shift(offset, coo->rowptr, coo->rows, coo->base);
 }

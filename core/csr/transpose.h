@@ -4,11 +4,10 @@
 #include "core/csr/csr.h"
 
 /* Builds the pattern of A^T. The arrays of `csr` are in host memory; its values are not read. The entries of a column
- * are in the order of their rows, then of their positions. Writes, in the types of csr's rowptr and colind:
- *   rowptr  cols + 1 offsets
- *   colind  nnz row numbers of csr
- *   order   nnz positions in csr's colind, of rowptr's type: entry q of the transpose is entry order[q] of csr
- * WLM_ERR_INVALID_ARGUMENT names an entry whose column is out of range. */
+ * are in the order of their rows, then of their positions. Writes, in the types and the base of csr's rowptr and
+ * colind: rowptr  cols + 1 offsets colind  nnz row numbers of csr order   nnz positions in csr's colind, from 0, of
+ * rowptr's type: entry q of the transpose is entry order[q] of csr WLM_ERR_INVALID_ARGUMENT names an entry whose column
+ * is out of range. */
 wlm_status wlmi_transpose_pattern(const wlm_csr *csr, void *rowptr, void *colind, void *order);
 
 /* A^T as a new matrix, with the values where A has some. */

@@ -72,13 +72,19 @@ static wlm_status check_enums(const enum_field *fields, int count) {
   return WLM_OK;
 }
 
+wlm_status wlmi_check_base(const char *name, int64_t base) {
+  if (base == 0 || base == 1) return WLM_OK;
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s is %lld, must be 0 or 1", name, (long long)base);
+}
+
 wlm_status wlmi_check_types(const wlm_csr *csr) {
   const enum_field fields[] = {
       {"wlm_csr.rowptr_type", (int)csr->rowptr_type, index_names},
       {"wlm_csr.colind_type", (int)csr->colind_type, index_names},
       {"wlm_csr.value_type", (int)csr->value_type, type_names},
   };
-  return check_enums(fields, sizeof fields / sizeof *fields);
+  WLM_CHECK(check_enums(fields, sizeof fields / sizeof *fields));
+  return wlmi_check_base("wlm_csr.base", csr->base);
 }
 
 static wlm_status check_problem_enums(const wlm_problem *p) {
@@ -293,6 +299,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       csr->colind_type,
                       wlmi_has_values(csr) ? csr->value_type : problem->dense_type,
                       wlmi_has_values(csr),
+                      (int)csr->base,
                       0,
                       ""};
   if (problem->custom) {

@@ -11,6 +11,7 @@ typedef struct wlmi_spec {
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
+  int base;                     /* of rowptr and colind: 0 or 1 */
   int has_edge_lines;           /* a message of which an operand or a result has a line of n for each edge */
   char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;
@@ -23,14 +24,16 @@ wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_s
 /* A spec for kernels that depend on a matrix's index types only. */
 wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec);
 
-/* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum. */
+/* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum, or the base. */
 wlm_status wlmi_check_types(const wlm_csr *csr);
+/* WLM_ERR_INVALID_ARGUMENT where the field of this name is neither 0 nor 1. */
+wlm_status wlmi_check_base(const char *name, int64_t base);
 /* Whether edges have values: those of the matrix, or those that each call gives. */
 static inline int wlmi_has_values(const wlm_csr *csr) { return csr->values || csr->has_values; }
 
 /* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
- * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions) and the epilogue (bias and
- * activation), which changes the kernels but hardly ever the fastest one. Examples:
+ * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions, base) and the epilogue (bias
+ * and activation), which changes the kernels but hardly ever the fastest one. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]);

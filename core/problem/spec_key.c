@@ -119,7 +119,7 @@ typedef struct problem_id {
   int64_t n, heads, sample_width, expected_calls;
   wlmi_hash custom, activation;
   int32_t operation, message, reduce, empty, dense_type, transpose, want_argmax, argmax_type, bias, sample, norm,
-      deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout;
+      deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout, base, none;
 } problem_id;
 
 static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_bytes(text, strlen(text)) : (wlmi_hash){0, 0}; }
@@ -150,6 +150,7 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
       .has_values = wlmi_has_values(csr),
       .score = (int32_t)p->score,
       .dropout = p->dropout != 0,
+      .base = (int32_t)csr->base,
   };
   return wlmi_hash_bytes(&id, sizeof id);
 }
@@ -163,5 +164,6 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   types.colind_type = spec->colind_type;
   types.value_type = spec->value_type;
   types.has_values = spec->has_values;
+  types.base = spec->base;
   return wlmi_problem_id(&problem, &types);
 }

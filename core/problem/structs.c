@@ -82,7 +82,7 @@ static wlm_status initialise(const wlmi_struct *type, void *to, size_t size) {
 #define STRUCT(name, NAME) GROWN(name, NAME, sizeof(wlm_##name))
 GROWN(context_options, CONTEXT_OPTIONS, offsetof(wlm_context_options, device_allocator))
 GROWN(csr, CSR, offsetof(wlm_csr, t_rowptr))
-STRUCT(coo, COO)
+GROWN(coo, COO, offsetof(wlm_coo, base))
 GROWN(problem, PROBLEM, offsetof(wlm_problem, score))
 GROWN(execute_args, EXECUTE_ARGS, offsetof(wlm_execute_args, operands))
 STRUCT(attention_operands, ATTENTION_OPERANDS)

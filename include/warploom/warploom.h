@@ -23,8 +23,9 @@
  *
  * warploom_tune.h measures kernels on your matrices (tuning) and during real calls (online tuning).
  *
- * Layout. A is rows x cols in CSR, 0-based; the columns of a row may be unsorted and repeated. B is cols x n and C
- * rows x n, both ROW-MAJOR with leading dimensions ldb >= n and ldc >= n. A column-major B or C must be transposed
+ * Layout. A is rows x cols in CSR; its offsets and columns count from 0, or from 1 (wlm_csr.base); the columns of a row
+ * may be unsorted and repeated. B is cols x n and C rows x n, both ROW-MAJOR with leading dimensions ldb >= n and
+ * ldc >= n. A column-major B or C must be transposed
  * first (cublas<t>geam does it): a column-major K x n array is a row-major n x K one, and this library has no product
  * with a dense matrix on the left. Sizes (up to 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works.
  *
@@ -242,9 +243,12 @@ typedef struct wlm_csr {
   wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
   int has_values;      /* 1 = there are values, also where `values` is NULL: then each call gives them */
   const void *t_rowptr, *t_colind, *t_order; /* A^T, if you have it (CSR from a list of edges); NULL = none */
+  /* 0 or 1: what rowptr, colind, t_rowptr and t_colind count from. Positions of edges (t_order, argmax) always count
+   * from 0. With 1 the kernels subtract it as they read; nothing is copied. */
+  int64_t base;
 } wlm_csr;
 #define WLM_CSR_INIT \
-  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL }
+  { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL, 0 }
 
 /* ---- the problem: what is fixed for a plan ------------------------------------------------------ */
 
@@ -392,8 +396,8 @@ typedef struct wlm_stats {
   double mean;      /* nnz / rows, 0 where rows = 0 */
   double cv;        /* standard deviation / mean of the row lengths, 0 where nnz = 0 */
   double top_share; /* share of nnz in the longest 1 % of the rows (at least one row) */
-  /* xxh3-128 over rows, cols, nnz, rowptr as int64 and 4,096 evenly spaced colind; high, low. 0, 0 = not computed, and
-   * never a match. */
+  /* xxh3-128 over rows, cols, nnz, rowptr as int64 and 4,096 evenly spaced colind, all of base 0; high, low. 0, 0 = not
+   * computed, and never a match. */
   uint64_t fingerprint[2];
 } wlm_stats;
 #define WLM_STATS_INIT                                              \
@@ -430,9 +434,9 @@ WLM_API wlm_status wlm_matrix_create(wlm_context *context, const wlm_csr *csr, c
                                      wlm_matrix **matrix);
 WLM_API void wlm_matrix_destroy(wlm_matrix *matrix);
 /* Checks the arrays, for input that you do not trust: rowptr begins with 0, never falls and ends with nnz; each column
- * is within 0 to cols - 1. The device reads both arrays once, on the stream, and the call waits for it. Kernels do not
- * check: with a wrong matrix they read and write memory that is not yours.
- *   row  gets the first row that is wrong, -1 where none is; may be NULL
+ * is within 0 to cols - 1 (1 more each with wlm_csr.base = 1). The device reads both arrays once, on the stream, and
+ * the call waits for it. Kernels do not check: with a wrong matrix they read and write memory that is not yours.
+ *   row  gets the first row that is wrong, counted from 0, -1 where none is; may be NULL
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT where a row is wrong, with a text that says what; WLM_ERR_DEVICE,
  * WLM_ERR_OUT_OF_MEMORY, WLM_ERR_COMPILE. */
 WLM_API wlm_status wlm_matrix_validate(const wlm_matrix *matrix, void *stream, int64_t *row);
@@ -519,9 +523,10 @@ typedef struct wlm_coo {
   void *perm;   /* nnz of rowptr_type: entry p of the CSR matrix is edge perm[p] of the list; NULL = not wanted */
   wlm_index rowptr_type, colind_type;
   void *stream;
+  int64_t base; /* 0 or 1: what row, col, rowptr and colind count from; perm counts from 0 */
 } wlm_coo;
 #define WLM_COO_INIT \
-  { sizeof(wlm_coo), 0, 0, 0, NULL, NULL, WLM_I32, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, NULL }
+  { sizeof(wlm_coo), 0, 0, 0, NULL, NULL, WLM_I32, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, NULL, 0 }
 
 /* Enqueues the conversion of an edge list (COO) to the pattern of a CSR matrix.
  *
@@ -532,11 +537,11 @@ typedef struct wlm_coo {
  * already and then only copies. The host device uses a counting sort.
  *
  * An edge with a row or column out of range causes no memory error: it is moved behind the last row, so rowptr[rows] is
- * less than nnz, which wlm_matrix_create refuses. wlm_spmm does not check this. There such an edge takes no part in the
- * product, and WLM_SDDMM counts it as 0; only with transpose = 1 it may count to the last row of A. A column out of
- * range becomes 0 in colind. If `sorted` is set wrongly, or together with such edges, the rows are unspecified. In
- * every case rowptr begins with 0, never falls and ends with at most nnz, and columns are 0 to cols - 1, so that no
- * operation or gradient reads or writes outside of the arrays.
+ * less than nnz, which wlm_matrix_create refuses (the numbers here are those of base 0). wlm_spmm does not check this.
+ * There such an edge takes no part in the product, and WLM_SDDMM counts it as 0; only with transpose = 1 it may count
+ * to the last row of A. A column out of range becomes 0 in colind. If `sorted` is set wrongly, or together with such
+ * edges, the rows are unspecified. In every case rowptr begins with 0, never falls and ends with at most nnz, and
+ * columns are 0 to cols - 1, so that no operation or gradient reads or writes outside of the arrays.
  *
  * A^T of a matrix is the conversion of its edges in CSR order with rows and columns exchanged. As wlm_csr.t_rowptr
  * (cols

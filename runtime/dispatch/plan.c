@@ -37,6 +37,7 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .colind_type = spec->colind_type,
       .argmax_type = p->argmax_type,
       .value_type = spec->value_type,
+      .base = spec->base,
       .has_values = spec->has_values,
       .has_bias = p->epilogue.bias,
       .has_dropout = p->dropout,
@@ -343,6 +344,9 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for a rowptr of %s and a colind of %s, not %s, %s",
                      wlmi_index_name(shape->rowptr_type), wlmi_index_name(shape->colind_type),
                      wlmi_index_name(csr->rowptr_type), wlmi_index_name(csr->colind_type));
+  if (csr->base != shape->base)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for arrays of base %d, not %d", shape->base,
+                     (int)csr->base);
   const int has_values = wlmi_has_values(csr);
   if (has_values != shape->has_values || (has_values && csr->value_type != shape->value_type))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: the plan is for values of %s, not %s",

@@ -26,6 +26,7 @@ typedef struct wlmi_shape {
   int64_t n, heads, sample_width;
   wlm_index rowptr_type, colind_type, argmax_type;
   wlm_type value_type;
+  int base;                                                         /* of rowptr and colind */
   int has_values, has_bias, has_dropout, is_attention, want_argmax; /* want_argmax: of a product */
   int is_transposed; /* A^T is bound, so that rows and columns are those of A^T */
   int walks_a;       /* of a transposed problem: A itself is bound instead of A^T */

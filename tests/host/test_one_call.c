@@ -8,93 +8,22 @@
 #include "core/reference/reference.h"
 #include "runtime/decide.h"
 #include "support/bare_host.h"
-#include "support/drawn.h"
+#include "support/requests.h"
 #include "support/test.h"
-
-/* ---- the requests -------------------------------------------------------------------------------------- */
-
-typedef struct request {
-  const char *name;
-  wlm_message message;
-  wlm_reduce reduce;
-  int transpose, argmax, gradient, sddmm, heads, epilogue, pattern;
-  wlm_sample sample;
-} request;
-
-static const request requests[] = {
-    {.name = "sum"},
-    {.name = "sum of a pattern", .pattern = 1},
-    {.name = "mean", .message = WLM_COPY_B, .reduce = WLM_MEAN},
-    {.name = "max with argmax", .reduce = WLM_MAX, .argmax = 1},
-    {.name = "its gradient", .reduce = WLM_MAX, .argmax = 1, .gradient = 1},
-    {.name = "sddmm", .sddmm = 1},
-    {.name = "epilogue", .epilogue = 1},
-    {.name = "heads", .heads = 1},
-    {.name = "sampled", .sample = WLM_SAMPLE_FASTRAND},
-    {.name = "transposed", .transpose = 1},
-    {.name = "transposed min with argmax", .message = WLM_ADD, .reduce = WLM_MIN, .argmax = 1, .transpose = 1},
-    {.name = "its transposed gradient",
-     .message = WLM_ADD,
-     .reduce = WLM_MIN,
-     .argmax = 1,
-     .transpose = 1,
-     .gradient = 1},
-};
-enum { REQUESTS = sizeof requests / sizeof *requests };
-
-static wlm_problem problem_of(const request *r) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = DRAWN_N;
-  problem.message = r->message;
-  problem.reduce = r->reduce;
-  problem.operation = r->sddmm ? WLM_SDDMM : WLM_SPMM;
-  problem.transpose = r->transpose;
-  problem.want_argmax = r->argmax;
-  problem.heads = r->heads ? DRAWN_HEADS : 1;
-  problem.epilogue.bias = r->epilogue;
-  problem.epilogue.activation = r->epilogue ? "relu" : NULL;
-  problem.sampling.sample = r->sample;
-  problem.sampling.width = r->sample ? 8 : 0;
-  return problem;
-}
-
-/* All arrays to which a call may write. */
-typedef struct results {
-  float c[DRAWN_DENSE], db[DRAWN_DENSE], dvalues[DRAWN_NNZ * DRAWN_HEADS];
-  int32_t argmax[DRAWN_DENSE];
-} results;
-
-static wlm_execute_args call_of(const request *r, const drawn *a, results *to) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a->b;
-  args.c = to->c;
-  args.argmax = to->argmax;
-  args.argmax_db = to->db;
-  args.dvalues = args.argmax_dvalues = to->dvalues;
-  if (r->sddmm || r->gradient) args.x = a->x;
-  if (r->epilogue) args.bias = a->bias, args.alpha = 2, args.beta = 3;
-  if (r->sample) args.seed = 12345;
-  return args;
-}
-
-static void begin_results(results *to) {
-  memset(to, 0, sizeof *to);
-  for (int i = 0; i < DRAWN_DENSE; i++) to->c[i] = (float)(i % 7), to->argmax[i] = -7;
-}
 
 /* ---- wlm_spmm and plans --------------------------------------------------------------------------------- */
 
 /* Compares wlm_spmm with a new plan. For a gradient both first compute the argmax indices. */
 static void run_both(const request *r, const drawn *a) {
   static results one, planned;
-  const wlm_problem problem = problem_of(r);
+  const wlm_problem problem = request_problem(r);
   request forward = *r;
   forward.gradient = 0;
-  begin_results(&one);
-  begin_results(&planned);
+  results_begin(&one);
+  results_begin(&planned);
   for (int step = r->gradient ? 0 : 1; step < 2; step++) {
-    wlm_execute_args by_one = call_of(step ? r : &forward, a, &one),
-                     by_plan = call_of(step ? r : &forward, a, &planned);
+    wlm_execute_args by_one = request_call(step ? r : &forward, a, &one),
+                     by_plan = request_call(step ? r : &forward, a, &planned);
     assert_status(WLM_OK, wlm_spmm(bare_host, &a->csr, &problem, &by_one));
     assert_status(WLM_OK, drawn_plan_once(bare_host, &a->csr, &problem, by_plan));
     if (memcmp(&one, &planned, sizeof one))
@@ -120,7 +49,7 @@ TEST_BETWEEN(sums_are_right, bare_host_begin, bare_host_end) {
   static double expected[DRAWN_DENSE];
   test_random random = {5};
   const request *sum = &requests[0];
-  const wlm_problem problem = problem_of(sum);
+  const wlm_problem problem = request_problem(sum);
   for (int matrix = 0; matrix < 50; matrix++) {
     int64_t rowptr[DRAWN_ROWS + 1];
     draw_matrix(&a, &random, 1);
@@ -131,7 +60,7 @@ TEST_BETWEEN(sums_are_right, bare_host_begin, bare_host_end) {
                                .rowptr = rowptr,
                                .colind = a.colind,
                                .values = a.values};
-    const wlm_execute_args args = call_of(sum, &a, &to);
+    const wlm_execute_args args = request_call(sum, &a, &to);
     const wlmi_reference_result reference = {expected, NULL, NULL};
     assert_status(WLM_OK, wlm_spmm(bare_host, &a.csr, &problem, &args));
     assert_status(WLM_OK, wlmi_reference_rows(&csr, &problem, &args, NULL, a.csr.rows, &reference));
@@ -160,7 +89,7 @@ TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
   static drawn first, second;
   static results named, rebound, one;
   static _Alignas(64) char workspace[1 << 20];
-  const wlm_problem problem = problem_of(&requests[0]);
+  const wlm_problem problem = request_problem(&requests[0]);
   wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
   test_random random = {11};
   options.grade = WLM_STATS_ESTIMATED;
@@ -176,7 +105,7 @@ TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
     assert_status(WLM_OK, wlm_plan_create(bare_host, other, &problem, &moving));
     assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, wlm_plan_variant(moving), &plan));
     assert_status(WLM_OK, wlm_plan_rebind(moving, &second.csr));
-    wlm_execute_args args = call_of(&requests[0], &second, &named);
+    wlm_execute_args args = request_call(&requests[0], &second, &named);
     args.workspace = workspace;
     args.workspace_size = sizeof workspace;
     assert_status(WLM_OK, wlm_plan_execute(plan, &args));
@@ -259,10 +188,10 @@ static void *call_in_turn(void *user) {
   for (int i = 0; i < 40 * REQUESTS && !w->wrong; i++) {
     const int at = (i * (w->number ? 5 : 1)) % REQUESTS;
     const request *r = &requests[at];
-    const wlm_problem problem = problem_of(r);
-    begin_results(&w->to);
+    const wlm_problem problem = request_problem(r);
+    results_begin(&w->to);
     memcpy(w->to.argmax, w->expected[at].argmax, sizeof w->to.argmax);
-    wlm_execute_args args = call_of(r, &w->a, &w->to);
+    wlm_execute_args args = request_call(r, &w->a, &w->to);
     wlm_csr csr = w->a.csr;
     if (r->pattern) csr.values = NULL;
     w->wrong = wlm_spmm(bare_host, &csr, &problem, &args) != WLM_OK || memcmp(&w->to, &w->expected[at], sizeof w->to);
@@ -279,10 +208,10 @@ TEST_BETWEEN(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_
     w->number = t;
     draw_matrix(&w->a, &random, 1);
     for (int i = 0; i < REQUESTS; i++) {
-      const wlm_problem problem = problem_of(&requests[i]);
-      begin_results(&w->expected[i]);
+      const wlm_problem problem = request_problem(&requests[i]);
+      results_begin(&w->expected[i]);
       if (requests[i].gradient) memcpy(w->expected[i].argmax, w->expected[i - 1].argmax, sizeof w->to.argmax);
-      const wlm_execute_args args = call_of(&requests[i], &w->a, &w->expected[i]);
+      const wlm_execute_args args = request_call(&requests[i], &w->a, &w->expected[i]);
       const wlm_csr csr = w->a.csr;
       if (requests[i].pattern) w->a.csr.values = NULL;
       assert_status(WLM_OK, drawn_plan_once(bare_host, &w->a.csr, &problem, args));

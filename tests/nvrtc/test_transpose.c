@@ -71,7 +71,7 @@ TEST(stats_compile) {
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
     assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)(number & 1), (wlm_index)(number == 3),

@@ -11,15 +11,15 @@
 #include "support/shapes.h"
 #include "support/test.h"
 
-enum { TYPES = 2 };
+enum { TYPES = 2, BASES = 2 };
 
 typedef struct sorter {
   wlmi_device *device;
-  wlmi_module *modules[TYPES][TYPES];
-  void *kernels[TYPES][TYPES][WLM_MAX_PASSES]; /* indexed by the types of rowptr and of the list */
+  wlmi_module *modules[BASES][TYPES][TYPES];
+  void *kernels[BASES][TYPES][TYPES][WLM_MAX_PASSES]; /* indexed by the base and the types of rowptr and of the list */
 } sorter;
 
-static void load(sorter *s, wlmi_generator *generator, wlm_index rowptr_type, wlm_index index_type) {
+static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowptr_type, wlm_index index_type) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_program program;
@@ -29,11 +29,13 @@ static void load(sorter *s, wlmi_generator *generator, wlm_index rowptr_type, wl
   problem.n = 1;
   csr.rowptr_type = rowptr_type;
   csr.colind_type = index_type;
+  csr.base = base;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_COO, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
-  assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels[rowptr_type][index_type],
-                                             &s->modules[rowptr_type][index_type]));
+  assert_status(WLM_OK,
+                s->device->ops->load(s->device, &program, image, size, s->kernels[base][rowptr_type][index_type],
+                                     &s->modules[base][rowptr_type][index_type]));
   wlmi_free(image);
   wlmi_program_release(&program);
 }
@@ -43,7 +45,8 @@ static int sorter_make(void **state) {
   wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&s.device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  for (int types = 0; types < TYPES * TYPES; types++) load(&s, generator, types / TYPES, types % TYPES);
+  for (int i = 0; i < BASES * TYPES * TYPES; i++)
+    load(&s, generator, i / (TYPES * TYPES), i / TYPES % TYPES, i % TYPES);
   wlmi_generator_destroy(generator);
   *state = &s;
   return 0;
@@ -51,8 +54,8 @@ static int sorter_make(void **state) {
 
 static int sorter_release(void **state) {
   sorter *s = *state;
-  for (int types = 0; types < TYPES * TYPES; types++)
-    s->device->ops->unload(s->device, s->modules[types / TYPES][types % TYPES]);
+  for (int i = 0; i < BASES * TYPES * TYPES; i++)
+    s->device->ops->unload(s->device, s->modules[i / (TYPES * TYPES)][i / TYPES % TYPES][i % TYPES]);
   s->device->ops->close(s->device);
   return 0;
 }
@@ -64,7 +67,8 @@ static void convert(void *user, const wlm_coo *coo) {
   void *scratch = malloc(size + !size);
   assert_non_null(scratch);
   memset(scratch, 0xff, size);
-  assert_status(WLM_OK, wlmi_coo_enqueue(s->device, s->kernels[coo->rowptr_type][coo->index_type], coo, scratch));
+  assert_status(WLM_OK,
+                wlmi_coo_enqueue(s->device, s->kernels[coo->base][coo->rowptr_type][coo->index_type], coo, scratch));
   free(scratch);
 }
 

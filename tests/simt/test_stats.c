@@ -27,7 +27,7 @@ static void meter_make(meter *m, wlm_index type) {
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, &program));
+  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, 0, &program));
   assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
   assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
   wlmi_free(image);
@@ -72,7 +72,7 @@ static void check(const meter *m, const int64_t *wide, int64_t rows, int64_t nnz
   csr.nnz = nnz;
   csr.rowptr = rowptr;
   csr.rowptr_type = m->type;
-  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, rows, 7, nnz, &expected));
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, rows, 7, nnz, &expected));
   assert_status(WLM_OK, measure(m, &csr, seed, &got));
   assert_status(WLM_OK, wlmi_stats_measure(m->device, NULL, &csr, NULL, NULL, &read));
   assert_memory_equal(&read, &expected, sizeof read);
@@ -179,7 +179,7 @@ static void wrong_rowptr(const meter *m) {
     csr.nnz = wrongs[w].nnz;
     csr.rowptr = copy;
     csr.rowptr_type = m->type;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_rows(copy, m->type, ROWS, ROWS, csr.nnz, &stats));
+    assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_rows(copy, m->type, 0, ROWS, ROWS, csr.nnz, &stats));
     snprintf(expected, sizeof expected, "%s", wlm_error_detail());
     assert_status(WLM_ERR_INVALID_ARGUMENT, measure(m, &csr, w + 1, &stats));
     assert_string_equal(wlm_error_detail(), expected);
@@ -219,7 +219,7 @@ static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
   csr.colind = colind_type == WLM_I64 ? (void *)wide : narrow;
   void *scratch = malloc(wlmi_stats_scratch_size(&csr));
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, m->type, 2, 1000, nnz, csr.colind, colind_type, &expected));
-  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 2, 1000, nnz, &got));
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, 2, 1000, nnz, &got));
   read = got;
   assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
   assert_memory_equal(&got, &expected, sizeof got);

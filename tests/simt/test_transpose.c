@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
+#include "core/problem/element.h"
 #include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
@@ -15,9 +16,10 @@ typedef struct sorter {
   wlmi_device *device;
   wlmi_module *module;
   void *kernels[WLM_MAX_PASSES];
+  int base; /* of the matrix and of what is made */
 } sorter;
 
-static void sorter_make(sorter *s, wlm_index rowptr_type) {
+static void sorter_make(sorter *s, wlm_index rowptr_type, int base) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_generator *generator;
@@ -25,9 +27,10 @@ static void sorter_make(sorter *s, wlm_index rowptr_type) {
   wlmi_spec spec;
   void *image;
   size_t size;
-  *s = (sorter){0};
+  *s = (sorter){.base = base};
   problem.n = 1;
   csr.rowptr_type = rowptr_type;
+  csr.base = base;
   assert_status(WLM_OK, simt_device_open(&s->device));
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -44,8 +47,31 @@ static void sorter_release(sorter *s) {
   s->device->ops->close(s->device);
 }
 
-/* All arrays have exactly the needed size. */
+/* A copy whose elements count from this base. */
+static void *counted_from(int base, wlm_index type, const void *from, int64_t count) {
+  void *copy = malloc((size_t)count * wlmi_index_size(type) + !count);
+  assert_non_null(copy);
+  for (int64_t i = 0; i < count; i++) wlmi_index_put(type, copy, i, wlmi_index_get(type, from, i) + base);
+  return copy;
+}
+
+static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed);
+
+/* `csr` counts from 0. */
 static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
+  void *rowptr = counted_from(s->base, csr->rowptr_type, csr->rowptr, csr->rows + 1),
+       *colind = counted_from(s->base, csr->colind_type, csr->colind, csr->nnz);
+  wlm_csr copy = *csr;
+  copy.rowptr = rowptr;
+  copy.colind = colind;
+  copy.base = s->base;
+  check_copy(s, &copy, seed);
+  free(rowptr);
+  free(colind);
+}
+
+/* All arrays have exactly the needed size. */
+static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed) {
   const size_t offset = wlmi_index_size(csr->rowptr_type);
   const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
   wlmi_transpose_layout layout;
@@ -92,15 +118,16 @@ static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index typ
 }
 
 TEST(every_shape) {
-  for (int type = WLM_I32; type <= WLM_I64; type++) {
+  for (int kind = 0; kind < 4; kind++) {
+    const wlm_index type = kind % 2 ? WLM_I64 : WLM_I32;
     sorter s;
-    sorter_make(&s, (wlm_index)type);
+    sorter_make(&s, type, kind / 2);
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
       wlmi_csr_host a;
       assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
-      void *rowptr = rowptr_of(&a, (wlm_index)type);
-      const wlm_csr csr = view_of(&a, rowptr, (wlm_index)type);
+      void *rowptr = rowptr_of(&a, type);
+      const wlm_csr csr = view_of(&a, rowptr, type);
       if (csr.rows)
         for (uint64_t seed = 1; seed <= 2; seed++) check(&s, &csr, seed);
       wlmi_free(rowptr);
@@ -115,7 +142,7 @@ TEST(wide_matrices) {
   static const int64_t widths[] = {1, 256, 257, 70000};
   enum { ROWS = 50, EACH = 60 };
   sorter s;
-  sorter_make(&s, WLM_I32);
+  sorter_make(&s, WLM_I32, 0);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
     int32_t rowptr[ROWS + 1], colind[ROWS * EACH];
@@ -139,7 +166,7 @@ TEST(several_tiles) {
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static const int64_t widths[] = {3, 300, 100000};
   sorter s;
-  sorter_make(&s, WLM_I32);
+  sorter_make(&s, WLM_I32, 1);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
     wlm_csr csr = WLM_CSR_INIT;

@@ -12,6 +12,7 @@
 
 static wlmi_device *device;
 static wlm_index rowptr_type, colind_type;
+static int base;
 static void *kernels[WLM_MAX_PASSES];
 
 /* Copies the elements in this type, into memory of exactly the needed size. */
@@ -20,9 +21,9 @@ static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
   assert_non_null(copy);
   for (int64_t i = 0; i < count; i++) {
     if (type == WLM_I64)
-      ((int64_t *)copy)[i] = from[i];
+      ((int64_t *)copy)[i] = from[i] + base;
     else
-      ((int32_t *)copy)[i] = (int32_t)from[i];
+      ((int32_t *)copy)[i] = (int32_t)(from[i] + base);
   }
   return copy;
 }
@@ -39,6 +40,7 @@ static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int
   csr.colind = columns;
   csr.rowptr_type = rowptr_type;
   csr.colind_type = colind_type;
+  csr.base = base;
   wlmi_csr_validate(&csr, &expected);
   memset(&scratch, 0xff, sizeof scratch);
   simt_device_seed(device, seed);
@@ -58,7 +60,7 @@ static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int
 
 /* Validates the matrix unchanged and with one to three wrong elements, most at random places. */
 static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
-  static const int64_t wrong[] = {-1, INT32_MIN, INT32_MAX, 0, 1};
+  static const int64_t wrong[] = {-1, INT32_MIN, INT32_MAX - 1, 0, 1};
   int64_t *rowptr = malloc((size_t)(a->rows + 1) * sizeof *rowptr),
           *colind = malloc((size_t)a->nnz * sizeof *colind + 1);
   int found = 0;
@@ -82,7 +84,7 @@ static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
 }
 
 TEST(finds_what_the_host_finds) {
-  for (int types = 0; types < 4; types++) {
+  for (int types = 0; types < 8; types++) {
     wlmi_generator *generator;
     wlmi_program program;
     wlmi_module *module;
@@ -90,9 +92,10 @@ TEST(finds_what_the_host_finds) {
     size_t size;
     rowptr_type = types & 1 ? WLM_I64 : WLM_I32;
     colind_type = types & 2 ? WLM_I64 : WLM_I32;
+    base = types / 4;
     assert_status(WLM_OK, simt_device_open(&device));
     assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, rowptr_type, colind_type, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
     for (int shape = 0; shape < test_shape_count(); shape++) {

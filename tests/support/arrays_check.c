@@ -98,8 +98,9 @@ static wlm_status make_pattern(operands *o, test_random *random) {
     o->order[q] = o->order[other];
     o->order[other] = q;
   }
-  for (int64_t i = 0; i <= o->a.rows; i++) put_index(&o->arrays[ROWPTR], i, o->a.rowptr[i]);
-  for (int64_t p = 0; p < edges; p++) put_index(&o->arrays[COLIND], p, p < o->a.nnz ? o->a.colind[p] : 0);
+  for (int64_t i = 0; i <= o->a.rows; i++) put_index(&o->arrays[ROWPTR], i, o->a.rowptr[i] + o->spec.base);
+  for (int64_t p = 0; p < edges; p++)
+    put_index(&o->arrays[COLIND], p, (p < o->a.nnz ? o->a.colind[p] : 0) + o->spec.base);
   for (int64_t q = 0; q < o->a.nnz; q++) put_index(&o->arrays[ORDER], q, o->order[q]);
 done:
   return status;

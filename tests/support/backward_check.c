@@ -55,6 +55,7 @@ wlmi_spec backward_problem(int number) {
   csr.colind_type = problems[number].colind;
   csr.value_type = problems[number].value_type;
   csr.values = problems[number].has_values ? &csr : NULL;
+  csr.base = number / 2 % 2;
   (void)wlmi_spec_make(&p, &csr, &spec);
   return spec;
 }
@@ -140,8 +141,8 @@ static wlm_status make_matrix(operands *o, test_random *random) {
   wlm_status status;
   WLM_TRY(make_array(o, ROWPTR, a->rows + 1, wlmi_index_size(o->spec.rowptr_type)));
   WLM_TRY(make_array(o, COLIND, a->nnz, wlmi_index_size(o->spec.colind_type)));
-  for (int64_t i = 0; i <= a->rows; i++) put_index(&o->arrays[ROWPTR], i, a->rowptr[i]);
-  for (int64_t p = 0; p < a->nnz; p++) put_index(&o->arrays[COLIND], p, a->colind[p]);
+  for (int64_t i = 0; i <= a->rows; i++) put_index(&o->arrays[ROWPTR], i, a->rowptr[i] + o->spec.base);
+  for (int64_t p = 0; p < a->nnz; p++) put_index(&o->arrays[COLIND], p, a->colind[p] + o->spec.base);
   if (!o->spec.has_values) goto done;
   WLM_TRY(make_array(o, VALUES, o->count, wlmi_type_size(o->spec.value_type)));
   WLM_TRY(wlmi_alloc_array(o->count, sizeof *a->values, "values", (void **)&a->values));

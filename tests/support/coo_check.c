@@ -19,7 +19,7 @@ int coo_case_count(void) { return SIZES * KINDS; }
 
 coo_case coo_case_of(int number) {
   const int size = number / KINDS, kind = number % KINDS;
-  coo_case c = {sizes[size].rows, sizes[size].cols, sizes[size].nnz, kind == 1, kind == 2, 0, 0, 0};
+  coo_case c = {sizes[size].rows, sizes[size].cols, sizes[size].nnz, kind == 1, kind == 2, 0, 0, 0, number % 5 < 2};
   c.index_type = number % 2 ? WLM_I64 : WLM_I32;
   c.rowptr_type = number / 2 % 2 ? WLM_I64 : WLM_I32;
   c.colind_type = number / 4 % 2 ? WLM_I64 : WLM_I32;
@@ -56,10 +56,10 @@ static void *array_of(int64_t count, wlm_index type) {
   return array;
 }
 
-static void *indices(const edge *edges, int64_t nnz, int columns, wlm_index type) {
+static void *indices(const edge *edges, int64_t nnz, int columns, int base, wlm_index type) {
   void *array = array_of(nnz, type);
   for (int64_t p = 0; p < nnz; p++) {
-    const int64_t index = columns ? edges[p].col : edges[p].row;
+    const int64_t index = base + (columns ? edges[p].col : edges[p].row);
     if (type == WLM_I64)
       ((int64_t *)array)[p] = index;
     else
@@ -73,11 +73,11 @@ static void compare(const wlm_coo *coo, const edge *edges) {
   int64_t q = 0;
   for (int64_t row = 0; row <= coo->rows; row++) {
     while (q < coo->nnz && edges[q].row < row) q++;
-    assert_int_equal(read_index(coo->rowptr_type, coo->rowptr, row), q);
+    assert_int_equal(read_index(coo->rowptr_type, coo->rowptr, row), q + coo->base);
   }
   for (q = 0; q < coo->nnz; q++) {
     const int64_t column = is_inside(edges[q].col, coo->cols) ? edges[q].col : 0;
-    assert_int_equal(read_index(coo->colind_type, coo->colind, q), column);
+    assert_int_equal(read_index(coo->colind_type, coo->colind, q), column + coo->base);
     if (coo->perm) assert_int_equal(read_index(coo->rowptr_type, coo->perm, q), edges[q].p);
   }
 }
@@ -85,10 +85,12 @@ static void compare(const wlm_coo *coo, const edge *edges) {
 static void run(const coo_case *c, const edge *given, const edge *expected, int promise, int perm,
                 void (*convert)(void *user, const wlm_coo *coo), void *user) {
   wlm_coo coo = WLM_COO_INIT;
-  void *row = indices(given, c->nnz, 0, c->index_type), *col = indices(given, c->nnz, 1, c->index_type);
+  void *row = indices(given, c->nnz, 0, c->base, c->index_type),
+       *col = indices(given, c->nnz, 1, c->base, c->index_type);
   coo.rows = c->rows;
   coo.cols = c->cols;
   coo.nnz = c->nnz;
+  coo.base = c->base;
   coo.row = row;
   coo.col = col;
   coo.index_type = c->index_type;

@@ -8,6 +8,7 @@ typedef struct coo_case {
   int64_t rows, cols, nnz;
   int sorted, outside;
   wlm_index index_type, rowptr_type, colind_type;
+  int base;
 } coo_case;
 
 int coo_case_count(void);

@@ -44,11 +44,12 @@ void emit_write(test_folder *folder, const char *family, const char *name, const
 }
 
 wlm_status emit_helper(wlmi_generator *generator, wlmi_helper helper, wlm_index rowptr_type, wlm_index colind_type,
-                       wlmi_program *program) {
+                       int base, wlmi_program *program) {
   wlm_csr types = WLM_CSR_INIT;
   wlmi_spec spec;
   types.rowptr_type = rowptr_type;
   types.colind_type = colind_type;
+  types.base = base;
   WLM_CHECK(wlmi_spec_of_types(&types, &spec));
   return wlmi_generator_emit_program(generator, helper, NULL, &spec, NULL, program);
 }

@@ -16,7 +16,7 @@ int emit_end(void **state);
 
 /* Emits a helper for these types of indices. */
 wlm_status emit_helper(wlmi_generator *generator, wlmi_helper helper, wlm_index rowptr_type, wlm_index colind_type,
-                       wlmi_program *program);
+                       int base, wlmi_program *program);
 
 /* mul.sum, f32, int32, with values. */
 wlmi_spec emit_spec(int64_t n);

@@ -333,6 +333,20 @@ static wlm_status put_poison(wlmi_device *device, size_t size, void **to) {
   return status == WLM_OK ? device->ops->fill(device, *to, 0xff, size) : status;
 }
 
+/* Lets the elements of a device's array count from the spec's base. */
+static wlm_status count_from_base(wlmi_device *device, const operands *o, wlm_index type, int64_t count, void *array) {
+  void *host = NULL;
+  wlm_status status = WLM_OK;
+  if (!o->spec.base || !array) return WLM_OK;
+  WLM_TRY(wlmi_alloc_array(count, wlmi_index_size(type), "indices", &host));
+  WLM_TRY(device->ops->copy_out(device, host, array, (size_t)count * wlmi_index_size(type)));
+  for (int64_t i = 0; i < count; i++) wlmi_index_put(type, host, i, wlmi_index_get(type, host, i) + o->spec.base);
+  status = device->ops->copy_in(device, array, host, (size_t)count * wlmi_index_size(type));
+done:
+  wlmi_free(host);
+  return status;
+}
+
 static size_t values_size(const operands *o) {
   return o->values ? (size_t)(o->a.nnz * o->spec.problem.heads) * wlmi_type_size(o->spec.value_type) : 0;
 }
@@ -352,6 +366,9 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   if (o->walked.rowptr)
     WLM_TRY(put(device, wide ? (const void *)o->walked.rowptr : o->a_rowptr32,
                 (size_t)(o->walked.rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->a_rowptr));
+  WLM_TRY(count_from_base(device, o, o->spec.rowptr_type, a->rows + 1, d->rowptr));
+  WLM_TRY(count_from_base(device, o, o->spec.rowptr_type, o->walked.rows + 1, d->a_rowptr));
+  WLM_TRY(count_from_base(device, o, o->spec.colind_type, a->nnz + o->rowless, d->colind));
   if (o->values) WLM_TRY(put_longer(device, o->values, values_size(o), rowless * value, 0xff, &d->values));
   WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
   WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
@@ -365,6 +382,7 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   d->csr.rowptr_type = o->spec.rowptr_type;
   d->csr.colind_type = o->spec.colind_type;
   d->csr.value_type = o->spec.value_type;
+  d->csr.base = o->spec.base;
 done:
   return status;
 }

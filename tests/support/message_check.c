@@ -112,10 +112,11 @@ done:
   return status;
 }
 
-static wlm_status make_indices(array *x, wlm_index type, const int64_t *wide, const int32_t *narrow, int64_t count) {
+static wlm_status make_indices(array *x, wlm_index type, int base, const int64_t *wide, const int32_t *narrow,
+                               int64_t count) {
   const wlm_status status = make(x, count, 1, 1, wlmi_index_size(type), 0);
   for (int64_t i = 0; status == WLM_OK && i < count; i++) {
-    const int64_t value = wide ? wide[i] : narrow[i];
+    const int64_t value = base + (wide ? wide[i] : narrow[i]);
     if (type == WLM_I64)
       ((int64_t *)x->host)[i] = value;
     else
@@ -218,10 +219,10 @@ static wlm_status operands_make(const kernel_check *check, int64_t step, int sha
   o->seed = test_draw(random, 2) ? test_draw(random, 1 << 30) : 0;
   WLM_TRY(make_order(o));
   WLM_TRY(make_shares(o));
-  WLM_TRY(make_indices(&o->rowptr, o->spec.rowptr_type, o->a.rowptr, NULL, o->a.rows + 1));
-  WLM_TRY(make_indices(&o->colind, o->spec.colind_type, NULL, o->a.colind, o->a.nnz));
-  WLM_TRY(make_indices(&o->order_array, o->spec.rowptr_type, o->order, NULL, o->a.nnz));
-  WLM_TRY(make_indices(&o->a_rowptr_array, o->spec.rowptr_type, o->a_rowptr, NULL, rows_of_a(o) + 1));
+  WLM_TRY(make_indices(&o->rowptr, o->spec.rowptr_type, o->spec.base, o->a.rowptr, NULL, o->a.rows + 1));
+  WLM_TRY(make_indices(&o->colind, o->spec.colind_type, o->spec.base, NULL, o->a.colind, o->a.nnz));
+  WLM_TRY(make_indices(&o->order_array, o->spec.rowptr_type, 0, o->order, NULL, o->a.nnz));
+  WLM_TRY(make_indices(&o->a_rowptr_array, o->spec.rowptr_type, o->spec.base, o->a_rowptr, NULL, rows_of_a(o) + 1));
   WLM_TRY(make_values(o, random));
   if (check->spec->problem.epilogue.bias) {
     const wlm_problem *p = &o->spec.problem;

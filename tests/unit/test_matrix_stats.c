@@ -59,8 +59,8 @@ TEST(top_share_without_sorting) {
     double top = 0;
     for (int64_t r = 0; r < (rows >= 100 ? rows / 100 : 1); r++) top += (double)length[r];
     wlm_stats s;
-    assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I64, rows, 1, rowptr[rows], &s));
-    assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I64, sample, &s));
+    assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I64, 0, rows, 1, rowptr[rows], &s));
+    assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I64, 0, sample, &s));
     double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
     assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
     assert_int_equal(s.longest, length[0]);
@@ -141,7 +141,7 @@ TEST(a_small_matrix_takes_little_memory) {
   const int32_t rowptr[] = {0, 4, 9, 10};
   wlm_stats s;
   wlm_set_allocator(&measuring);
-  const wlm_status status = wlmi_stats_rows(rowptr, WLM_I32, 3, 5, 10, &s);
+  const wlm_status status = wlmi_stats_rows(rowptr, WLM_I32, 0, 3, 5, 10, &s);
   wlm_set_allocator(NULL);
   assert_status(WLM_OK, status);
   assert_true(most_allocated > 0 && most_allocated < 1024);
@@ -203,11 +203,11 @@ TEST(in_two_steps) {
   const int64_t sample[] = {2, 0, 1}, outside[] = {2, 0, 3};
   wlm_stats both, s;
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &both));
-  assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I32, 2, 3, 3, &s));
+  assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I32, 0, 2, 3, 3, &s));
   assert_true(!s.fingerprint[0] && !s.fingerprint[1]);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_fingerprint(rowptr, WLM_I32, outside, &s));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_fingerprint(rowptr, WLM_I32, 0, outside, &s));
   assert_contains(wlm_error_detail(), "colind[2] is 3, must be 0 to 2");
-  assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I32, sample, &s));
+  assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I32, 0, sample, &s));
   assert_memory_equal(&s, &both, sizeof s);
 }
 
