@@ -194,6 +194,8 @@ static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_s
 static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec) {
   wlm_csr types = WLM_CSR_INIT;
   wlmi_spec of_types;
+  WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
+  WLM_CHECK(add_helper(e, t, &of_types, WLM_HELPER_LAYOUT)); /* it depends on no types */
   if (spec->problem.want_argmax && spec->problem.operation != WLM_MESSAGE)
     WLM_CHECK(add_helper(e, t, spec, WLM_HELPER_BACKWARD));
   if (t->limits.target == WLM_TARGET_HOST) return WLM_OK;

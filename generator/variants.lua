@@ -478,6 +478,25 @@ function variants.validate(rowptr_type, colind_type, minus_base)
   return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
 end
 
+-- Copies arrays between columns and rows, for elements of 2, 4 and 8 bytes (runtime/dispatch/layout.c launches its
+-- kernels).
+function variants.layout(limits)
+  local cuda, passes = limits.target == "cuda", {}
+  for _, to in ipairs { "rows", "columns" } do
+    for _, bytes in ipairs { 2, 4, 8 } do
+      passes[#passes + 1] = {
+        kernel = ("wlm_to_%s_%d"):format(to, bytes), units = "rows", units_per_block = 128,
+        columns_per_block = cuda and 32 or 0, threads = cuda and 256 or 0,
+      }
+    end
+  end
+  local text = rendered(cuda and "programs/layout.cu.in" or "programs/layout.c.in", { passes = passes, wide = 16 })
+  return {
+    source = assemble(plain "prelude/args.h", cuda and 40 or 0, limits.target, nil, false, text), passes = passes,
+    workspace = {}, prepared = {}, registers = cuda and 40 or 0, deterministic = true, split = "none",
+  }
+end
+
 -- Sort: "transpose" makes A^T, and "coo" CSR from coordinates (runtime/sort_device.c
 -- launches their kernels).
 local function sorting(problem, name)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "runtime/dispatch/layout.h"
 
 /* The entry to try next. Without compiler and archive only the built-in kernel can help. */
 static int next_entry(const wlm_context *context, const wlmi_decision *decision, int entry, wlm_status status) {
@@ -67,6 +68,19 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
   return WLM_OK;
 }
 
+/* The kernels that copy column-major arrays stay loaded, as helpers do. */
+static wlm_status add_layout(wlm_context *context, wlm_plan *plan) {
+  const wlm_csr types = WLM_CSR_INIT; /* they depend on no type of A */
+  wlmi_loaded loaded;
+  wlmi_spec spec;
+  if (!wlmi_has_columns(&plan->shape.arrays) && !wlmi_has_columns(&plan->backward_arrays)) return WLM_OK;
+  WLM_CHECK(wlmi_spec_of_types(&types, &spec));
+  WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLM_HELPER_LAYOUT}, &loaded));
+  plan->shape.layout_pass = loaded.program.passes[0];
+  memcpy(plan->shape.layout_kernels, loaded.kernels, sizeof loaded.kernels);
+  return WLM_OK;
+}
+
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
   wlmi_loaded loaded;
   wlmi_decision *decision = &plan->reason.decision;
@@ -74,7 +88,8 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
   plan->users[0] = loaded.users;
   snprintf(decision->variant, sizeof decision->variant, "%s", loaded.program.variant);
   WLM_CHECK(wlmi_plan_set_program(plan, context->device, &loaded.program, loaded.kernels, spec));
-  return add_backward(context, spec, plan);
+  WLM_CHECK(add_backward(context, spec, plan));
+  return add_layout(context, plan);
 }
 
 wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,

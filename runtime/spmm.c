@@ -43,15 +43,23 @@ static wlm_status enqueue_backward(const one_call *c, const wlm_plan *decided) {
   return wlmi_plan_run_backward(function, &plan, &c->args);
 }
 
-/* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T. The
- * gradients by argmax need none. */
+/* The workspace of the gradients, which only copies of column-major arrays need. */
+static wlm_status size_backward(const one_call *c, const wlm_plan *decided, size_t *size) {
+  wlm_plan plan = *decided;
+  WLM_CHECK(bind(c, &plan, &plan.bound));
+  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, c->a));
+  *size = plan.backward_layout.size;
+  return WLM_OK;
+}
+
+/* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T. */
 static wlm_status enqueue(one_call *c, const wlm_plan *plan) {
   wlmi_device *device = c->context->device;
   const int is_backward = plan->shape.want_argmax && c->args.x;
   wlmi_bound bound = {.workspace_size = 0};
   wlmi_lent workspace = {0};
   wlm_status status = WLM_OK;
-  if (!is_backward) WLM_TRY(bind(c, plan, &bound));
+  WLM_TRY(is_backward ? size_backward(c, plan, &bound.workspace_size) : bind(c, plan, &bound));
   const size_t behind = c->built.scratch + bound.workspace_size;
   WLM_TRY(wlmi_workspace_take(&c->context->workspaces, device, c->args.stream,
                               behind > c->built.size ? behind : c->built.size, &workspace));

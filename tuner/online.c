@@ -222,6 +222,10 @@ wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix
   WLM_TRY(wlmi_need("wlm_plan_create_online", "context matrix problem plan", context, matrix, problem, out));
   WLM_TRY(wlmi_matrix_with_arrays(matrix, context, "wlm_plan_create_online"));
   WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
+  if (p.b_order || p.c_order)
+    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
+                      "wlm_plan_create_online: kernels are compared on row-major B and C; leave "
+                      "wlm_problem.b_order and c_order at WLM_ROW_MAJOR"));
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_online_options, options, &o));
   WLM_TRY(check_options(&o));
   plan = wlmi_alloc_zero(1, sizeof *plan);

@@ -138,12 +138,18 @@ static wlm_place mirrored(wlm_place place) {
   return place == WLM_PLACE_ROW ? WLM_PLACE_COLUMN : place == WLM_PLACE_COLUMN ? WLM_PLACE_ROW : place;
 }
 
+static wlm_order order_of(const wlm_problem *p, const wlmi_array *array) {
+  if (array->in != WLM_IN_ARGS || !array->ld_name) return WLM_ROW_MAJOR;
+  return array->ld_from == offsetof(wlm_execute_args, ldb) ? p->b_order : p->c_order;
+}
+
 static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays *arrays) {
   const int is_position = from->element == WLM_ELEMENT_POSITION;
   wlmi_array *array = &arrays->list[arrays->count++];
   *array = *from;
   array->columns = wlmi_width_columns(p, from->width);
   array->size = is_position ? wlmi_index_size(p->argmax_type) : wlmi_type_size(wlmi_array_type(from, p));
+  array->by_columns = order_of(p, from) == WLM_COLUMN_MAJOR;
   arrays->has_positions |= is_position;
   return array;
 }

@@ -77,6 +77,7 @@ typedef struct wlmi_array {
   const char *ld_name;   /* of the leading dimension; NULL = lines follow each other */
   size_t ld_from, ld_to; /* where that is */
   /* In the table of a spec: */
+  int by_columns;  /* the caller's array is column-major: elements of a column follow each other */
   int64_t columns; /* elements of a line */
   size_t size;     /* bytes of an element */
 } wlmi_array;

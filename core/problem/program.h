@@ -116,6 +116,7 @@ typedef enum wlmi_helper {
   WLM_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
   WLM_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */
   WLM_HELPER_VALIDATE,  /* finds the first wrong row of a matrix on a CUDA device (runtime/validate.h) */
+  WLM_HELPER_LAYOUT,    /* copies arrays between columns and rows (runtime/dispatch/layout.h) */
   WLM_HELPERS
 } wlmi_helper;
 

@@ -19,6 +19,7 @@ static const char *const position_names[] = {"i32", "i64", "i16", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
 static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", "message", NULL};
+static const char *const order_names[] = {"row-major", "column-major", NULL};
 static const char *const score_names[] = {"gat", "edge", "gatv2", "dot", NULL};
 
 static int count_of(const char *const *names) {
@@ -98,6 +99,8 @@ static wlm_status check_problem_enums(const wlm_problem *p) {
       {"wlm_problem.argmax_type", (int)p->argmax_type, position_names},
       {"wlm_problem.sampling.sample", (int)p->sampling.sample, sample_names},
       {"wlm_problem.sampling.norm", (int)p->sampling.norm, norm_names},
+      {"wlm_problem.b_order", (int)p->b_order, order_names},
+      {"wlm_problem.c_order", (int)p->c_order, order_names},
   };
   return check_enums(fields, sizeof fields / sizeof *fields);
 }
@@ -190,6 +193,9 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
   if (p->operation == WLM_MESSAGE && p->reduce != WLM_CUSTOM)
     return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
+  if ((p->b_order || p->c_order) && p->operation != WLM_SPMM && p->operation != WLM_SDDMM)
+    return "wlm_problem: column-major arrays of attention and of messages are not supported; leave b_order and c_order "
+           "at WLM_ROW_MAJOR";
   const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
                     : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
                                               : NULL;

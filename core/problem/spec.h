@@ -32,7 +32,8 @@ wlm_status wlmi_check_base(const char *name, int64_t base);
 static inline int wlmi_has_values(const wlm_csr *csr) { return csr->values || csr->has_values; }
 
 /* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
- * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions, base) and the epilogue (bias
+ * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions, base,
+ * orders of B and C) and the epilogue (bias
  * and activation), which changes the kernels but hardly ever the fastest one. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */

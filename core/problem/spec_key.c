@@ -119,7 +119,7 @@ typedef struct problem_id {
   int64_t n, heads, sample_width, expected_calls;
   wlmi_hash custom, activation;
   int32_t operation, message, reduce, empty, dense_type, transpose, want_argmax, argmax_type, bias, sample, norm,
-      deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout, base, none;
+      deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout, base, orders;
 } problem_id;
 
 static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_bytes(text, strlen(text)) : (wlmi_hash){0, 0}; }
@@ -151,6 +151,7 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
       .score = (int32_t)p->score,
       .dropout = p->dropout != 0,
       .base = (int32_t)csr->base,
+      .orders = (int32_t)p->b_order + 2 * (int32_t)p->c_order,
   };
   return wlmi_hash_bytes(&id, sizeof id);
 }
@@ -159,6 +160,7 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   wlm_problem problem = spec->problem;
   wlm_csr types = WLM_CSR_INIT;
   problem.policy.expected_calls = 1;
+  problem.b_order = problem.c_order = WLM_ROW_MAJOR; /* which no kernel knows */
   problem.custom = *spec->custom ? spec->custom : NULL;
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;

@@ -24,10 +24,9 @@
  * warploom_tune.h measures kernels on your matrices (tuning) and during real calls (online tuning).
  *
  * Layout. A is rows x cols in CSR; its offsets and columns count from 0, or from 1 (wlm_csr.base); the columns of a row
- * may be unsorted and repeated. B is cols x n and C rows x n, both ROW-MAJOR with leading dimensions ldb >= n and
- * ldc >= n. A column-major B or C must be transposed
- * first (cublas<t>geam does it): a column-major K x n array is a row-major n x K one, and this library has no product
- * with a dense matrix on the left. Sizes (up to 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works.
+ * may be unsorted and repeated. B is cols x n and C rows x n, both row-major with leading dimensions ldb >= n and
+ * ldc >= n, or each of them column-major (wlm_problem.b_order, c_order) with ldb >= cols and ldc >= rows. Sizes (up to
+ * 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works.
  *
  * Ownership. What a wlm_*_create call gives you, you give back to the matching _destroy. Every pointer that you pass in
  * stays yours and must outlive the object that got it. Strings returned through char ** are released with
@@ -228,6 +227,12 @@ typedef struct wlm_policy {
 
 typedef enum wlm_score { WLM_SCORE_GAT, WLM_SCORE_EDGE, WLM_SCORE_GATV2, WLM_SCORE_DOT } wlm_score; /* of attention */
 
+/* Which elements of a dense array follow each other: those of a row, or those of a column as in Fortran. For WLM_SPMM,
+ * its gradients and WLM_SDDMM. Of a column-major array ldb or ldc is the distance between columns, at least its rows.
+ * Kernels work on rows, so one of two or more columns is copied to the workspace before them or from it behind them,
+ * which is part of the call's time. */
+typedef enum wlm_order { WLM_ROW_MAJOR, WLM_COLUMN_MAJOR } wlm_order;
+
 /* ---- the matrix A ------------------------------------------------------------------------------ */
 
 typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
@@ -243,9 +248,7 @@ typedef struct wlm_csr {
   wlm_type value_type; /* the dense type of the problems, or f32 where that is f16 or bf16 */
   int has_values;      /* 1 = there are values, also where `values` is NULL: then each call gives them */
   const void *t_rowptr, *t_colind, *t_order; /* A^T, if you have it (CSR from a list of edges); NULL = none */
-  /* 0 or 1: what rowptr, colind, t_rowptr and t_colind count from. Positions of edges (t_order, argmax) always count
-   * from 0. With 1 the kernels subtract it as they read; nothing is copied. */
-  int64_t base;
+  int64_t base; /* 0 or 1: what rowptr, colind, t_rowptr and t_colind count from; positions of edges count from 0 */
 } wlm_csr;
 #define WLM_CSR_INIT \
   { sizeof(wlm_csr), 0, 0, 0, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL, 0 }
@@ -294,19 +297,19 @@ typedef struct wlm_problem {
   wlm_epilogue epilogue;
   wlm_sampling sampling;
   wlm_policy policy;
-  wlm_score score; /* of WLM_ATTENTION */
-  int dropout;     /* of WLM_ATTENTION: 1 = calls leave out weights at random */
+  wlm_score score;            /* of WLM_ATTENTION */
+  int dropout;                /* of WLM_ATTENTION: 1 = calls leave out weights at random */
+  wlm_order b_order, c_order; /* of the arrays with leading dimension ldb, and of those with ldc */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                             \
   {                                                                                                                  \
     sizeof(wlm_problem), -1, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0                                                \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0, WLM_ROW_MAJOR, WLM_ROW_MAJOR                  \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
 
-/* The arguments of wlm_spmm and wlm_plan_execute. Fill in what the operation reads and writes. Brackets mark what
- * only some problems need; values are always optional.
+/* The arguments of wlm_spmm and wlm_plan_execute. Brackets mark what only some problems need; values are optional.
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
  *   gradient of a plan with argmax  reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
@@ -315,9 +318,8 @@ typedef struct wlm_problem {
  *   WLM_ATTENTION_ROWS              reads b, x, *attention [values]        writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
- * The gradient of a plan with argmax runs where want_argmax is set and x is not NULL. Memory is on the device. What a
- * call writes must overlap no other array, which is checked; lines of C may lie between those of B. The shapes below
- * are those without transpose; with it, rows and cols change places. */
+ * The gradient of a plan with argmax runs where x is not NULL. Memory is on the device. What a call writes must overlap
+ * no other array, which is checked; lines of C may lie between those of B. With transpose rows and cols swap. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
@@ -350,7 +352,7 @@ typedef struct wlm_execute_args {
   double alpha, beta; /* finite; beta = 0 never reads C */
   const void *bias;   /* n values of dense_type, where epilogue.bias is set */
   uint64_t seed;      /* of sampling: 0 = as published, otherwise adds hash(seed, row) mod d. A CUDA graph keeps it */
-  int64_t ldb, ldc;   /* in elements; 0 means n */
+  int64_t ldb, ldc;   /* in elements; 0 means n, or of a column-major array its rows */
   /* Device memory of wlm_plan_workspace_size bytes, aligned to 16. wlm_spmm ignores it and has its own. */
   void *workspace;
   size_t workspace_size;
@@ -498,7 +500,8 @@ WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text)
 /* Seconds that one call is expected to take with the kernel that wlm_plan_create would choose, to compare the orders of
  * several products before any is planned. Compiles nothing and builds no A^T: without one, a transposed product is
  * judged by the size of A alone.
- *   seconds    measured on this matrix or a similar one, or predicted by the cost model; 0 where rules alone choose
+ *   seconds    measured on this matrix or a similar one, or predicted by the cost model; 0 where rules alone choose.
+ *              Without the time of copying column-major arrays
  *   simple     from the bytes that a product moves and rates of memory, always above 0. It errs by its factor alike for
  *              several n on one matrix, so compare these where one has no expected time. May be NULL.
  * Thread-safe; takes microseconds to a millisecond. Errors: as wlm_plan_create, without those of compiling. */

@@ -3,6 +3,7 @@
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
+#include "runtime/dispatch/layout.h"
 #include "runtime/dispatch/overlap.h"
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
@@ -16,6 +17,7 @@ wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, cons
     WLM_CHECK(
         wlmi_launch_make(pass, target, units ? units : 1, plan->shape.n, plan->backward_kernels[i], &launches[i]));
   }
+  WLM_CHECK(wlmi_layout_bind(&plan->shape, &plan->backward_arrays, &bound->args, 0, &plan->backward_layout));
   memcpy(plan->backward, launches, sizeof launches);
   plan->a_rowptr = csr->rowptr;
   plan->a_colind = csr->colind;
@@ -39,21 +41,27 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 
 wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
   struct wlm_args args = plan->bound.args;
+  wlmi_given given[WLM_MOST_COPIES];
+  const wlmi_shape *shape = &plan->shape;
+  const wlmi_arrays *arrays = &plan->backward_arrays;
+  const wlmi_layout *layout = &plan->backward_layout;
   if (plan->no_backward)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
   if (!args.n || (!call->argmax_db && !call->argmax_dvalues)) return WLM_OK;
   const wlmi_call structs = {{[WLM_IN_ARGS] = call}};
   wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
-  if (status == WLM_OK) status = wlmi_take_arrays(function, &plan->backward_arrays, &plan->bound, &structs, &args);
+  if (status == WLM_OK) status = wlmi_take_arrays(function, shape, arrays, &plan->bound, &structs, &args);
+  if (status == WLM_OK) status = wlmi_take_workspace(function, call, layout->size);
   args.rowptr = plan->a_rowptr;
   args.colind = plan->a_colind;
   const int64_t a_rows = plan->shape.is_transposed ? args.cols : args.rows;
-  const wlmi_work work = {.offsets = a_rows + 1};
-  if (status == WLM_OK) status = wlmi_check_overlap(function, &plan->shape, &plan->backward_arrays, &work, &args);
+  const wlmi_work work = {a_rows + 1, layout->size, 0, layout->size ? call->workspace : NULL};
+  if (status == WLM_OK) status = wlmi_check_overlap(function, shape, arrays, &work, &args);
+  if (status == WLM_OK) status = wlmi_layout_begin(shape, arrays, layout, call->workspace, &args, given, call->stream);
   if (status != WLM_OK) return status;
   for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
     if (status != WLM_OK) return status;
   }
-  return WLM_OK;
+  return wlmi_layout_end(shape, arrays, layout, &args, given, call->stream);
 }

@@ -39,6 +39,28 @@ wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlm
 
 /* ---- the arguments of a call ------------------------------------------------------------------------------ */
 
+int64_t wlmi_lines_of(const wlmi_shape *shape, const struct wlm_args *args, const wlmi_array *array) {
+  return shape->is_transposed ? wlmi_array_lines(array, args->cols, args->rows, args->nnz)
+                              : wlmi_array_lines(array, args->rows, args->cols, args->nnz);
+}
+
+/* Of a column-major array with these many rows. Of one column every element is a line of its own. */
+static wlm_status take_column_ld(const char *function, const wlmi_array *array, int64_t rows, const char *from,
+                                 char *kernel) {
+  int64_t given, bytes;
+  memcpy(&given, from + array->ld_from, sizeof given);
+  const long long ld = array->columns == 1 ? 1 : given ? given : rows;
+  memcpy(kernel + array->ld_to, &ld, sizeof ld);
+  if (given && given < rows)
+    return wlmi_fail(
+        WLM_ERR_INVALID_ARGUMENT,
+        "%s: %s is %lld, must be %lld or more for %s: it is column-major and its columns have %lld elements", function,
+        array->ld_name, (long long)given, (long long)rows, array->name, (long long)rows);
+  if (!__builtin_mul_overflow(ld, array->columns * (int64_t)array->size, &bytes)) return WLM_OK;
+  return wlmi_fail(WLM_ERR_OVERFLOW, "%s: %s is %lld, with which %s does not fit 64 bits", function, array->ld_name, ld,
+                   array->name);
+}
+
 /* Kernels hold the distance in bytes between the lines of an array in 32 bits. */
 static wlm_status take_ld(const char *function, const wlmi_array *array, const char *from, char *kernel) {
   const int64_t most = UINT32_MAX / (int64_t)array->size;
@@ -54,8 +76,8 @@ static wlm_status take_ld(const char *function, const wlmi_array *array, const c
                    (long long)array->columns);
 }
 
-static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, const char *from,
-                             char *kernel) {
+static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, int64_t lines,
+                             const char *from, char *kernel) {
   const size_t aligned = wlmi_width_is_pair(array->width) ? 2 * array->size : array->size; /* kernels load pairs */
   wlmi_pointer pointer = {array->name, NULL, aligned, array->need && has >= array->need};
   memcpy(&pointer.address, from + array->from, sizeof pointer.address);
@@ -64,16 +86,19 @@ static wlm_status take_array(const char *function, const wlmi_array *array, wlmi
                      array->name, wlmi_condition_texts[array->condition]);
   const wlm_status status = wlmi_check_pointers(function, &pointer, 1);
   memcpy(kernel + array->to, &pointer.address, sizeof pointer.address);
-  return status == WLM_OK && array->ld_name ? take_ld(function, array, from, kernel) : status;
+  if (status != WLM_OK || !array->ld_name) return status;
+  return array->by_columns ? take_column_ld(function, array, lines, from, kernel)
+                           : take_ld(function, array, from, kernel);
 }
 
-wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound,
-                            const wlmi_call *call, void *kernel) {
+wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
+                            const wlmi_bound *bound, const wlmi_call *call, void *kernel) {
   const wlmi_need_for has = bound->empty ? WLM_NEED_NEVER : bound->args.nnz ? WLM_NEED_EDGES : WLM_NEED_ROWS;
   wlm_status status = WLM_OK;
   for (int i = 0; i < arrays->count && status == WLM_OK; i++) {
     const wlmi_array *array = &arrays->list[i];
-    status = take_array(function, array, has, call->structs[array->in], kernel);
+    status =
+        take_array(function, array, has, wlmi_lines_of(shape, &bound->args, array), call->structs[array->in], kernel);
   }
   return status;
 }
@@ -103,4 +128,11 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
   if (!args->scaled || !shape->arrays.unscaled) return WLM_OK;
   return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with alpha %g and beta %g; use 1 and 0", function,
                    shape->arrays.unscaled, call->alpha, call->beta);
+}
+
+wlm_status wlmi_take_workspace(const char *function, const wlm_execute_args *call, size_t size) {
+  const wlmi_pointer memory = {"workspace", call->workspace, WLM_WORK_ALIGNMENT, size != 0};
+  if (call->workspace_size >= size) return wlmi_check_pointers(function, &memory, 1);
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
+                   call->workspace_size, size);
 }

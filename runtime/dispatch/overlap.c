@@ -14,38 +14,38 @@ static range range_of(const void *address, int64_t bytes) {
 
 static int meet(range a, range b) { return a.begin < b.end && b.begin < a.end; }
 
-/* Bytes between the beginnings of its lines. */
-static int64_t line_of(const wlmi_array *array, const void *kernel) {
-  long long ld = array->columns;
-  if (array->ld_name) memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
-  return ld * (int64_t)array->size;
-}
+/* Where an array is: its lines, or the columns of a column-major one, follow each other at equal distances. */
+typedef struct place {
+  range range;
+  int64_t line, used; /* bytes from one to the next, and bytes of one */
+} place;
 
-static range range_of_array(const wlmi_array *array, const int64_t lines[], const void *kernel) {
+static place place_of(const wlmi_shape *shape, const wlmi_array *array, const void *kernel) {
   const void *address;
+  long long ld = array->columns;
+  const int by_columns = array->by_columns && array->columns > 1;
+  const int64_t lines = wlmi_lines_of(shape, kernel, array), size = (int64_t)array->size;
+  const int64_t count = by_columns ? array->columns : lines, used = (by_columns ? lines : array->columns) * size;
   memcpy(&address, (const char *)kernel + array->to, sizeof address);
-  const int64_t count = lines[array->place], used = array->columns * (int64_t)array->size;
-  return range_of(address, count ? (count - 1) * line_of(array, kernel) + used : 0);
+  if (array->ld_name) memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
+  return (place){range_of(address, lines ? (count - 1) * ld * size + used : 0), ld * size, used};
 }
 
 /* Whether memory lies between two neighbouring lines of an array, whose lines may be anywhere. */
-static int is_between(range inner, const wlmi_array *array, range outer, const void *kernel) {
-  const int64_t line = line_of(array, kernel);
-  if (inner.begin < outer.begin || line <= 0) return 0;
-  const int64_t at = (int64_t)(inner.begin - outer.begin) % line;
-  return at >= array->columns * (int64_t)array->size && at + (int64_t)(inner.end - inner.begin) <= line;
+static int is_between(range inner, const place *outer) {
+  if (inner.begin < outer->range.begin || outer->line <= 0) return 0;
+  const int64_t at = (int64_t)(inner.begin - outer->range.begin) % outer->line;
+  return at >= outer->used && at + (int64_t)(inner.end - inner.begin) <= outer->line;
 }
 
 /* Whether the lines of two arrays whose ranges meet lie between each other, such as those of some columns of one array
  * and of others. */
-static int are_apart(const wlmi_array *a, range of_a, const wlmi_array *b, range of_b, const void *kernel) {
-  const int64_t line = line_of(a, kernel);
-  if (is_between(of_a, b, of_b, kernel) || is_between(of_b, a, of_a, kernel)) return 1;
-  if (line != line_of(b, kernel)) return 0;
-  const int a_is_first = of_a.begin <= of_b.begin;
-  const int64_t between = (int64_t)(a_is_first ? of_b.begin - of_a.begin : of_a.begin - of_b.begin) % line;
-  const wlmi_array *first = a_is_first ? a : b, *second = a_is_first ? b : a;
-  return between >= first->columns * (int64_t)first->size && between + second->columns * (int64_t)second->size <= line;
+static int are_apart(const place *a, const place *b) {
+  if (is_between(a->range, b) || is_between(b->range, a)) return 1;
+  if (a->line != b->line) return 0;
+  const place *first = a->range.begin <= b->range.begin ? a : b, *second = first == a ? b : a;
+  const int64_t between = (int64_t)(second->range.begin - first->range.begin) % a->line;
+  return between >= first->used && between + second->used <= a->line;
 }
 
 static wlm_status refuse(const char *function, const char *one, const char *other) {
@@ -62,7 +62,10 @@ static void find_others(const wlmi_shape *shape, const wlmi_work *work, const st
   others[ROWPTR] = range_of(args->rowptr, work->offsets * (int64_t)wlmi_index_size(shape->rowptr_type));
   others[COLIND] = range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type));
   others[VALUES] = range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type));
-  others[WORKSPACE] = range_of(work->workspace ? args->workspace : NULL, (int64_t)work->workspace);
+  others[WORKSPACE] = range_of(work->workspace_at ? work->workspace_at
+                               : work->workspace  ? args->workspace
+                                                  : NULL,
+                               (int64_t)work->workspace);
   others[PREPARED] = range_of(work->prepared ? args->prepared : NULL, (int64_t)work->prepared);
 }
 
@@ -82,24 +85,20 @@ wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const 
 
 wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
                               const wlmi_work *work, const void *kernel) {
-  const struct wlm_args *args = kernel;
-  const int64_t lines[] = {[WLM_PLACE_ROW] = shape->is_transposed ? args->cols : args->rows,
-                           [WLM_PLACE_COLUMN] = shape->is_transposed ? args->rows : args->cols,
-                           [WLM_PLACE_EDGE] = args->nnz,
-                           [WLM_PLACE_ALL] = 1};
-  range others[OTHERS], ranges[WLM_MAX_ARRAYS];
-  find_others(shape, work, args, others);
+  range others[OTHERS];
+  place places[WLM_MAX_ARRAYS];
+  find_others(shape, work, kernel, others);
   WLM_CHECK(check_work(function, others));
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];
-    ranges[i] = range_of_array(array, lines, kernel);
+    places[i] = place_of(shape, array, kernel);
     for (int k = array->is_output ? 0 : WORKSPACE; k < OTHERS; k++)
-      if (meet(ranges[i], others[k]) && !is_between(others[k], array, ranges[i], kernel))
+      if (meet(places[i].range, others[k]) && !is_between(others[k], &places[i]))
         return refuse(function, array->name, names[k]);
     for (int k = 0; k < i; k++) {
       const wlmi_array *before = &arrays->list[k];
-      if ((array->is_output || before->is_output) && meet(ranges[i], ranges[k]) &&
-          !are_apart(array, ranges[i], before, ranges[k], kernel))
+      if ((array->is_output || before->is_output) && meet(places[i].range, places[k].range) &&
+          !are_apart(&places[i], &places[k]))
         return refuse(function, before->name, array->name);
     }
   }

@@ -7,6 +7,7 @@
 typedef struct wlmi_work {
   int64_t offsets;
   size_t workspace, prepared;
+  const void *workspace_at; /* NULL = where the kernels have it */
 } wlmi_work;
 
 /* WLM_ERR_INVALID_ARGUMENT if the workspace or prepared memory shares memory with the other, or with an array of A. */

@@ -8,6 +8,7 @@
 #include "core/problem/element.h"
 #include "core/problem/structs.h"
 #include "runtime/dispatch/explain.h"
+#include "runtime/dispatch/layout.h"
 #include "runtime/dispatch/overlap.h"
 
 /* The generator computes the blocks that the device holds from the registers that a kernel may use. If the compiler
@@ -98,6 +99,8 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
         wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
   WLM_CHECK(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
+  WLM_CHECK(wlmi_layout_bind(shape, &shape->arrays, &bound->args, bound->workspace_size, &bound->layout));
+  bound->workspace_size = bound->layout.size;
   return wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size);
 }
 
@@ -162,13 +165,14 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   if (!plan) return 0;
   const wlm_plan *better = plan->mode ? plan : current(plan);
   wlmi_bound bound;
-  const size_t size = plan->bound.workspace_size;
+  const size_t forward = plan->bound.workspace_size, backward = plan->backward_layout.size;
+  const size_t size = forward > backward ? forward : backward;
   if (better == plan || bind_upgraded(plan, better, &bound) != WLM_OK) return size;
   return bound.workspace_size > size ? bound.workspace_size : size;
 }
 
 static wlmi_work work_of(const wlmi_bound *bound) {
-  return (wlmi_work){bound->args.rows + 1, bound->workspace_size, bound->prepared_size};
+  return (wlmi_work){bound->args.rows + 1, bound->workspace_size, bound->prepared_size, NULL};
 }
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
@@ -218,7 +222,7 @@ static wlm_status attend(const char *function, const wlmi_shape *shape, const wl
   if (call->attention) status = wlmi_struct_see(&wlmi_struct_attention_operands, call->attention, &copy, &seen);
   if (status == WLM_OK) status = take_attention(function, shape, seen, kernel);
   const wlmi_call structs = {{[WLM_IN_ARGS] = call, [WLM_IN_ATTENTION] = seen}};
-  return status == WLM_OK ? wlmi_take_arrays(function, &shape->arrays, bound, &structs, kernel) : status;
+  return status == WLM_OK ? wlmi_take_arrays(function, shape, &shape->arrays, bound, &structs, kernel) : status;
 }
 
 /* Of the operand that says which edges dropout keeps. */
@@ -250,25 +254,30 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
     to->narrow[i] = (float)to->wide[i];
   }
   if (arrays->kept >= 0) status = take_dropout(function, to->wide[arrays->kept], arrays->kept, to);
-  if (status == WLM_OK) status = wlmi_take_arrays(function, arrays, bound, &structs, kernel);
+  if (status == WLM_OK) status = wlmi_take_arrays(function, shape, arrays, bound, &structs, kernel);
   args->ldb = args->ldc = shape->n;
   if (arrays->as_b >= 0) args->b = to->in[arrays->as_b], args->ldb = to->in_ld[arrays->as_b];
   if (arrays->as_c >= 0) args->c = to->out[arrays->as_c], args->ldc = to->out_ld[arrays->as_c];
   return status;
 }
 
-/* Also checks the prepared memory. */
-static wlm_status take_workspace(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
-                                 struct wlm_args *args) {
-  const wlmi_pointer memory[] = {
-      {"workspace", call->workspace, WLM_WORK_ALIGNMENT, bound->workspace_size != 0},
-      {"prepared", args->prepared, WLM_WORK_ALIGNMENT, 1},
-  };
+/* Checks both memories. */
+static wlm_status take_work(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
+                            struct wlm_args *args) {
+  const wlmi_pointer prepared = {"prepared", args->prepared, WLM_WORK_ALIGNMENT, 1};
   args->workspace = call->workspace;
-  const int count = bound->prepared_size ? 2 : 1;
-  if (call->workspace_size >= bound->workspace_size) return wlmi_check_pointers(function, memory, count);
-  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
-                   call->workspace_size, bound->workspace_size);
+  WLM_CHECK(wlmi_take_workspace(function, call, bound->workspace_size));
+  return bound->prepared_size ? wlmi_check_pointers(function, &prepared, 1) : WLM_OK;
+}
+
+/* The passes, between the copies of column-major arrays. */
+static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel, void *stream) {
+  wlmi_given given[WLM_MOST_COPIES];
+  const wlmi_layout *layout = &bound->layout;
+  if (!layout->count) return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel->args, stream);
+  WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, kernel, given, stream));
+  WLM_CHECK(wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel->args, stream));
+  return wlmi_layout_end(shape, &shape->arrays, layout, kernel, given, stream);
 }
 
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
@@ -283,11 +292,11 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else if (shape->is_attention)
     WLM_CHECK(attend(function, shape, bound, call, &kernel.attention));
   else
-    WLM_CHECK(wlmi_take_arrays(function, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
-  WLM_CHECK(take_workspace(function, bound, call, &kernel.args));
+    WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
+  WLM_CHECK(take_work(function, bound, call, &kernel.args));
   const wlmi_work work = work_of(bound);
   WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));
-  return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel.args, call->stream);
+  return launch(shape, bound, &kernel, call->stream);
 }
 
 static const char execute_name[] = "wlm_plan_execute";

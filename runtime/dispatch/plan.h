@@ -10,7 +10,7 @@
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
-enum { WLM_BACKWARD_PASSES = 2 };
+enum { WLM_BACKWARD_PASSES = 2, WLM_MOST_COPIES = 4 };
 
 /* Kernels of a program, whose source is NULL. */
 typedef struct wlmi_loaded {
@@ -18,6 +18,19 @@ typedef struct wlmi_loaded {
   void *kernels[WLM_MAX_PASSES];
   atomic_int *users; /* how many use them, the caller included; NULL = they stay loaded as long as the context */
 } wlmi_loaded;
+
+/* A copy by rows of a column-major array, in the workspace (runtime/dispatch/layout.h). */
+typedef struct wlmi_copy {
+  int array; /* of the table */
+  size_t offset;
+  int64_t lines, ld;
+  wlmi_launch launch; /* without its kernel */
+} wlmi_copy;
+typedef struct wlmi_layout {
+  int count;
+  wlmi_copy copies[WLM_MOST_COPIES];
+  size_t size; /* of the workspace with them */
+} wlmi_layout;
 
 /* A loaded program and the types of its problem. */
 typedef struct wlmi_shape {
@@ -35,6 +48,8 @@ typedef struct wlmi_shape {
   wlmi_pass passes[WLM_MAX_PASSES];
   void *kernels[WLM_MAX_PASSES];
   wlmi_bytes workspace, prepared;
+  wlmi_pass layout_pass; /* of the kernels that copy column-major arrays, where there are some */
+  void *layout_kernels[WLM_MAX_PASSES];
 } wlmi_shape;
 
 /* The values for one matrix. */
@@ -42,6 +57,7 @@ typedef struct wlmi_bound {
   struct wlm_args args; /* complete except for the arguments of each call */
   int empty;            /* the main result has no elements: nothing to do */
   wlmi_launch launches[WLM_MAX_PASSES];
+  wlmi_layout layout;
   size_t workspace_size, prepared_size;
 } wlmi_bound;
 
@@ -80,6 +96,7 @@ struct wlm_plan {
   wlmi_launch backward[WLM_BACKWARD_PASSES];
   const void *a_rowptr, *a_colind; /* of A itself, transposed or not */
   wlmi_arrays backward_arrays;
+  wlmi_layout backward_layout;
   const char *no_backward;
   atomic_int *users[2]; /* wlmi_loaded.users of the product and of its gradients */
   wlmi_plan_reason reason;
@@ -125,6 +142,10 @@ wlm_status wlmi_check_factors(const wlm_execute_args *call);
 /* Checks the arguments that all operations have, and copies them: scalars and values. */
 wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const wlm_execute_args *call,
                           struct wlm_args *args);
+/* The lines of an array of the bound matrix, whose size args has. */
+int64_t wlmi_lines_of(const wlmi_shape *shape, const struct wlm_args *args, const wlmi_array *array);
 /* Checks the arrays of a call and their leading dimensions, and copies them to the arguments of the kernels. */
-wlm_status wlmi_take_arrays(const char *function, const wlmi_arrays *arrays, const wlmi_bound *bound,
-                            const wlmi_call *call, void *kernel);
+wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
+                            const wlmi_bound *bound, const wlmi_call *call, void *kernel);
+/* Checks the workspace of a call, of which `size` bytes are needed. */
+wlm_status wlmi_take_workspace(const char *function, const wlm_execute_args *call, size_t size);

@@ -58,9 +58,9 @@ TEST(every_list) {
 
 TEST(large_lists) {
   static const coo_case cases[] = {
-      {300000, 200000, 3000000, 0, 0, WLM_I64, WLM_I32, WLM_I32},
-      {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32},
-      {20000000, 1000, 1000000, 0, 1, WLM_I32, WLM_I64, WLM_I64},
+      {300000, 200000, 3000000, 0, 0, WLM_I64, WLM_I32, WLM_I32, 0},
+      {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32, 1},
+      {20000000, 1000, 1000000, 0, 1, WLM_I32, WLM_I64, WLM_I64, 0},
   };
   wlm_context *context = open_context();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) coo_check(&cases[i], i + 1, convert, context);

@@ -54,6 +54,7 @@ TEST(compiles_for_all) {
     problem.n = 1;
     csr.rowptr_type = (wlm_index)(number & 1);
     csr.colind_type = (wlm_index)(number >> 1 & 1);
+    csr.base = number % 3 == 1;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
     assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
@@ -65,7 +66,7 @@ TEST(compiles_for_all) {
   wlmi_generator_destroy(generator);
 }
 
-TEST(stats_compile) {
+TEST(stats_and_copies_compile) {
   wlmi_generator *generator;
   test_needs_nvrtc();
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
@@ -75,7 +76,11 @@ TEST(stats_compile) {
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
     assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)(number & 1), (wlm_index)(number == 3),
-                                      &program));
+                                      number == 2, &program));
+    compile(&program, architectures[number / 2]);
+    wlmi_program_release(&program);
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
+                                                      &emit_cuda, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
   }

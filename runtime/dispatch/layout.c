@@ -1,0 +1,106 @@
+#include "runtime/dispatch/layout.h"
+
+#include <string.h>
+
+#include "core/base/pointer.h"
+
+static int is_copied(const wlmi_array *array) { return array->by_columns && array->columns > 1; }
+
+int wlmi_has_columns(const wlmi_arrays *arrays) {
+  int count = 0;
+  for (int i = 0; i < arrays->count; i++) count += is_copied(&arrays->list[i]);
+  return count > 0;
+}
+
+/* The leading dimension of all copies, which arrays with one leading dimension need: lines begin at multiples of 16
+ * bytes, so that kernels load vectors, unless they are shorter. */
+static int64_t padded(const wlmi_arrays *arrays, int64_t n) {
+  int64_t unit = 1;
+  size_t least = 16;
+  for (int i = 0; i < arrays->count; i++)
+    if (is_copied(&arrays->list[i]) && arrays->list[i].size < least) least = arrays->list[i].size;
+  while (unit < n && unit * (int64_t)least < 16) unit *= 2;
+  return (n + unit - 1) / unit * unit;
+}
+
+static wlm_status add_copy(const wlmi_shape *shape, const wlmi_array *array, int64_t lines, wlmi_copy *copy,
+                           size_t *size) {
+  const wlmi_extent extent = {.rows = lines, .n = array->columns};
+  int64_t elements, bytes, total;
+  if (array->columns > (int64_t)UINT32_MAX / (int64_t)array->size - 16)
+    return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.n is %lld, and a copy by rows of %s would have lines above 4 GiB",
+                     (long long)array->columns, array->name);
+  int overflow = __builtin_mul_overflow(lines, copy->ld, &elements);
+  overflow |= __builtin_mul_overflow(elements, (int64_t)array->size, &bytes);
+  copy->offset = (*size + WLM_WORK_ALIGNMENT - 1) / WLM_WORK_ALIGNMENT * WLM_WORK_ALIGNMENT;
+  overflow |= __builtin_add_overflow((int64_t)copy->offset, bytes, &total);
+  if (overflow) return wlmi_fail(WLM_ERR_OVERFLOW, "a copy by rows of %s does not fit 64 bits", array->name);
+  copy->lines = lines;
+  *size = (size_t)total;
+  return wlmi_launch_make(&shape->layout_pass, shape->device->info.limits.target,
+                          wlmi_pass_unit_blocks(&shape->layout_pass, &extent, 0), array->columns, NULL, &copy->launch);
+}
+
+wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, const struct wlm_args *args,
+                            size_t used, wlmi_layout *layout) {
+  layout->count = 0;
+  layout->size = used;
+  for (int i = 0; i < arrays->count; i++) {
+    const wlmi_array *array = &arrays->list[i];
+    if (!is_copied(array)) continue;
+    wlmi_copy *copy = &layout->copies[layout->count++];
+    *copy = (wlmi_copy){.array = i, .ld = padded(arrays, array->columns)};
+    WLM_CHECK(add_copy(shape, array, wlmi_lines_of(shape, args, array), copy, &layout->size));
+  }
+  return WLM_OK;
+}
+
+enum { TO_ROWS, TO_COLUMNS };
+
+static wlm_status copy_all(const wlmi_shape *shape, const wlmi_array *array, const wlmi_copy *copy, int direction,
+                           const wlmi_given *from, const wlmi_given *to, void *stream) {
+  const struct wlm_args args = {
+      .rows = copy->lines, .n = array->columns, .b = from->address, .ldb = from->ld, .c = to->address, .ldc = to->ld};
+  wlmi_launch launch = copy->launch;
+  if (!launch.unit_blocks) return WLM_OK;
+  launch.kernel = shape->layout_kernels[3 * direction + (array->size == 2 ? 0 : array->size == 4 ? 1 : 2)];
+  return shape->device->ops->launch(shape->device, &launch, &args, stream);
+}
+
+static int is_read(const wlmi_array *array, const struct wlm_args *args) {
+  return array->is_output ? array->to == offsetof(struct wlm_args, c) && args->beta != 0
+                          : array->need != WLM_NEED_NEVER;
+}
+
+wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
+                             void *workspace, void *kernel, wlmi_given given[WLM_MOST_COPIES], void *stream) {
+  char *const to = kernel;
+  for (int i = 0; i < layout->count; i++) { /* several may have one leading dimension */
+    const wlmi_array *array = &arrays->list[layout->copies[i].array];
+    memcpy(&given[i].address, to + array->to, sizeof given[i].address);
+    memcpy(&given[i].ld, to + array->ld_to, sizeof given[i].ld);
+  }
+  for (int i = 0; i < layout->count; i++) {
+    const wlmi_copy *copy = &layout->copies[i];
+    const wlmi_array *array = &arrays->list[copy->array];
+    const wlmi_given place = {(char *)workspace + copy->offset, copy->ld};
+    memcpy(to + array->ld_to, &place.ld, sizeof place.ld);
+    if (!given[i].address) continue;
+    memcpy(to + array->to, &place.address, sizeof place.address);
+    if (is_read(array, kernel)) WLM_CHECK(copy_all(shape, array, copy, TO_ROWS, &given[i], &place, stream));
+  }
+  return WLM_OK;
+}
+
+wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
+                           const void *kernel, const wlmi_given given[WLM_MOST_COPIES], void *stream) {
+  for (int i = 0; i < layout->count; i++) {
+    const wlmi_copy *copy = &layout->copies[i];
+    const wlmi_array *array = &arrays->list[copy->array];
+    wlmi_given place = {NULL, copy->ld};
+    if (!array->is_output || !given[i].address) continue;
+    memcpy(&place.address, (const char *)kernel + array->to, sizeof place.address);
+    WLM_CHECK(copy_all(shape, array, copy, TO_COLUMNS, &place, &given[i], stream));
+  }
+  return WLM_OK;
+}

@@ -1,0 +1,27 @@
+/* Column-major arrays of a call. Kernels work on rows, so each such array is copied to rows in the workspace before the
+ * passes, and results are copied back behind them (templates/programs/layout.cu.in). An array of one column is both and
+ * is used where it is. */
+#pragma once
+
+#include "runtime/dispatch/plan.h"
+
+/* Whether the arrays have one that is copied. */
+int wlmi_has_columns(const wlmi_arrays *arrays);
+
+/* Places the copies behind `used` bytes of the workspace. `args` has the size of the matrix. WLM_ERR_OVERFLOW. */
+wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, const struct wlm_args *args,
+                            size_t used, wlmi_layout *layout);
+
+/* The pointers and leading dimensions of a call, while its kernels have those of the copies. */
+typedef struct wlmi_given {
+  void *address;
+  long long ld;
+} wlmi_given;
+
+/* Enqueues the copies of what is read, and lets the kernels' arguments, which hold the caller's arrays, name the
+ * copies. C is read where beta is not 0. */
+wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
+                             void *workspace, void *kernel, wlmi_given given[WLM_MOST_COPIES], void *stream);
+/* Enqueues the copies of what the kernels wrote. */
+wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
+                           const void *kernel, const wlmi_given given[WLM_MOST_COPIES], void *stream);

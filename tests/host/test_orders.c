@@ -1,0 +1,218 @@
+/* Column-major B and C, each by itself: every operation gives the bits that it gives for row-major arrays, from arrays
+ * of exactly the needed size with NaN between their columns, where nothing is written. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/bare_host.h"
+#include "support/requests.h"
+#include "support/test.h"
+#include "warploom/warploom_attention.h"
+#include "warploom/warploom_tune.h"
+
+/* An array of `lines` x n elements in either order, the last column or row without padding. */
+typedef struct dense {
+  int64_t lines, n, ld;
+  size_t size;
+  int by_columns;
+  char *memory;
+} dense;
+
+static int64_t place_of(const dense *d, int64_t line, int64_t column) {
+  return d->by_columns ? column * d->ld + line : line * d->ld + column;
+}
+
+static size_t bytes_of(const dense *d) {
+  const int64_t last = d->by_columns ? d->n - 1 : d->lines - 1, used = d->by_columns ? d->lines : d->n;
+  return d->lines && d->n ? (size_t)(last * d->ld + used) * d->size : 0;
+}
+
+/* A copy of row-major elements without padding. */
+static dense dense_of(const void *from, int64_t lines, int64_t n, size_t size, wlm_order order, int64_t more) {
+  dense d = {lines, n, (order == WLM_COLUMN_MAJOR ? lines : n) + more, size, order == WLM_COLUMN_MAJOR, NULL};
+  assert_non_null(d.memory = malloc(bytes_of(&d) + 1));
+  memset(d.memory, 0xff, bytes_of(&d));
+  for (int64_t i = 0; i < lines; i++)
+    for (int64_t j = 0; j < n; j++)
+      memcpy(d.memory + (size_t)place_of(&d, i, j) * size, (const char *)from + (size_t)(i * n + j) * size, size);
+  return d;
+}
+
+/* Copies the elements back and releases the array, whose padding must be as it was. */
+static void dense_end(dense *d, void *to) {
+  for (int64_t i = 0; i < d->lines; i++)
+    for (int64_t j = 0; j < d->n; j++) {
+      char *element = d->memory + (size_t)place_of(d, i, j) * d->size;
+      memcpy((char *)to + (size_t)(i * d->n + j) * d->size, element, d->size);
+      memset(element, 0xff, d->size);
+    }
+  for (size_t i = 0; i < bytes_of(d); i++) assert_int_equal((unsigned char)d->memory[i], 0xff);
+  free(d->memory);
+}
+
+static wlm_status call(int is_planned, const wlm_csr *csr, const wlm_problem *problem, const wlm_execute_args *args) {
+  return is_planned ? drawn_plan_once(bare_host, csr, problem, *args) : wlm_spmm(bare_host, csr, problem, args);
+}
+
+/* The request in these orders; the results become row-major ones without padding. */
+static void run(const request *r, drawn *a, wlm_problem problem, int is_planned, results *to) {
+  const int64_t b_lines = problem.transpose ? a->csr.rows : a->csr.cols;
+  const int64_t c_lines = problem.transpose ? a->csr.cols : a->csr.rows, n = problem.n;
+  const int64_t more_b = problem.b_order ? 3 : 0, more_c = problem.c_order ? 5 : 0;
+  wlm_execute_args args = request_call(r, a, to);
+  dense b = dense_of(a->b, b_lines, n, 4, problem.b_order, more_b),
+        x = dense_of(a->x, c_lines, n, 4, problem.c_order, more_c),
+        c = dense_of(to->c, c_lines, n, 4, problem.c_order, more_c),
+        argmax = dense_of(to->argmax, c_lines, n, 4, problem.c_order, more_c),
+        db = dense_of(to->db, b_lines, n, 4, problem.b_order, more_b);
+  args.b = b.memory, args.c = c.memory, args.argmax = argmax.memory, args.argmax_db = db.memory;
+  if (args.x) args.x = x.memory;
+  args.ldb = more_b ? b.ld : 0, args.ldc = more_c ? c.ld : 0;
+  assert_status(WLM_OK, call(is_planned, &a->csr, &problem, &args));
+  dense_end(&b, a->b), dense_end(&x, a->x), dense_end(&c, to->c), dense_end(&argmax, to->argmax);
+  dense_end(&db, to->db);
+}
+
+TEST_BETWEEN(every_request_in_every_order, bare_host_begin, bare_host_end) {
+  static const int64_t widths[] = {DRAWN_N, 1, 7, 2};
+  static drawn a;
+  static results expected, got;
+  test_random random = {41};
+  for (int i = 0; i < 4 * REQUESTS; i++) {
+    const request *r = &requests[i % REQUESTS];
+    wlm_problem problem = request_problem(r);
+    request forward = *r;
+    problem.n = widths[i / REQUESTS];
+    if (problem.n % problem.heads) continue;
+    forward.gradient = 0;
+    draw_matrix(&a, &random, !r->pattern);
+    for (int orders = 0; orders < 4; orders++) {
+      problem.b_order = orders & 1 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
+      problem.c_order = orders & 2 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
+      for (int is_planned = orders ? 0 : 1; is_planned < 2; is_planned++) {
+        results *to = orders ? &got : &expected;
+        results_begin(to);
+        if (r->gradient) run(&forward, &a, problem, is_planned, to);
+        run(r, &a, problem, is_planned, to);
+        if (orders && memcmp(&got, &expected, sizeof got))
+          fail_msg("%s, n = %lld, orders %d, %s: other bits than row-major", r->name, (long long)problem.n, orders,
+                   is_planned ? "a plan" : "one call");
+      }
+    }
+  }
+}
+
+/* Elements of 2 and 8 bytes, and sizes beyond one tile. */
+TEST_BETWEEN(other_types, bare_host_begin, bare_host_end) {
+  enum { ROWS = 300, COLS = 270, N = 45 };
+  static int32_t rowptr[ROWS + 1], colind[3 * ROWS];
+  static double b64[COLS * N], c64[ROWS * N], got64[ROWS * N];
+  static uint16_t b16[COLS * N], c16[ROWS * N], got16[ROWS * N];
+  test_random random = {43};
+  wlm_csr csr = WLM_CSR_INIT;
+  for (int i = 0; i < ROWS; i++) rowptr[i + 1] = rowptr[i] + i % 4;
+  for (int p = 0; p < rowptr[ROWS]; p++) colind[p] = (int32_t)test_draw(&random, COLS);
+  for (int i = 0; i < COLS * N; i++) b64[i] = (double)test_draw(&random, 9), b16[i] = (uint16_t)(0x3c00 + 64 * (i % 9));
+  csr.rows = ROWS, csr.cols = COLS, csr.nnz = rowptr[ROWS], csr.rowptr = rowptr, csr.colind = colind;
+  for (int is_half = 0; is_half < 2; is_half++)
+    for (int orders = 0; orders < 4; orders++) {
+      wlm_problem problem = WLM_PROBLEM_INIT;
+      wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+      const size_t size = is_half ? 2 : 8;
+      void *const to = !orders ? (is_half ? (void *)c16 : c64) : is_half ? (void *)got16 : got64;
+      problem.n = N;
+      problem.dense_type = is_half ? WLM_F16 : WLM_F64;
+      problem.b_order = orders & 1 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
+      problem.c_order = orders & 2 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
+      dense b = dense_of(is_half ? (void *)b16 : b64, COLS, N, size, problem.b_order, 1);
+      dense c = dense_of(to, ROWS, N, size, problem.c_order, 2);
+      args.b = b.memory, args.c = c.memory, args.ldb = b.ld, args.ldc = c.ld;
+      assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
+      dense_end(&b, is_half ? (void *)b16 : b64), dense_end(&c, to);
+    }
+  assert_memory_equal(c16, got16, sizeof c16);
+  assert_memory_equal(c64, got64, sizeof c64);
+}
+
+/* Lines of C may lie between those of B, and columns of C between those of B. */
+TEST_BETWEEN(arrays_within_one_larger_array, bare_host_begin, bare_host_end) {
+  enum { ROWS = 5, N = 3, LD = 16 };
+  static const int32_t rowptr[] = {0, 1, 2, 3, 4, 5}, colind[] = {4, 3, 2, 1, 0};
+  float both[N * LD];
+  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  csr.rows = csr.cols = csr.nnz = ROWS, csr.rowptr = rowptr, csr.colind = colind;
+  problem.n = N, problem.b_order = problem.c_order = WLM_COLUMN_MAJOR;
+  for (int i = 0; i < N * LD; i++) both[i] = (float)i;
+  args.b = both, args.c = both + 8, args.ldb = args.ldc = LD;
+  assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
+  for (int j = 0; j < N; j++)
+    for (int i = 0; i < ROWS; i++) assert_true(both[8 + j * LD + i] == (float)(j * LD + 4 - i));
+  args.c = both + 4;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(bare_host, &csr, &problem, &args));
+  assert_contains(wlm_error_detail(), "c and b share memory");
+}
+
+static void refused(const wlm_csr *csr, const wlm_problem *problem, const wlm_execute_args *args, wlm_status expected,
+                    const char *says) {
+  assert_status(expected, wlm_spmm(bare_host, csr, problem, args));
+  assert_contains(wlm_error_detail(), says);
+}
+
+TEST_BETWEEN(refuses, bare_host_begin, bare_host_end) {
+  static drawn a;
+  static results to;
+  test_random random = {47};
+  wlm_execute_args args = request_call(&requests[0], &a, &to), wrong;
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  draw_matrix(&a, &random, 1);
+  a.csr.rows = 40, a.csr.cols = 50, a.csr.nnz = 0;
+  memset(a.rowptr, 0, sizeof a.rowptr);
+  problem.n = 8;
+  problem.b_order = (wlm_order)2;
+  refused(&a.csr, &problem, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.b_order is 2, which is not in its enum");
+  problem.b_order = WLM_COLUMN_MAJOR, problem.c_order = (wlm_order)-1;
+  refused(&a.csr, &problem, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.c_order is -1");
+  problem.c_order = WLM_COLUMN_MAJOR;
+  wrong = args, wrong.ldb = 49;
+  refused(&a.csr, &problem, &wrong, WLM_ERR_INVALID_ARGUMENT, "ldb is 49, must be 50 or more for b");
+  wrong = args, wrong.ldc = 39;
+  refused(&a.csr, &problem, &wrong, WLM_ERR_INVALID_ARGUMENT, "ldc is 39, must be 40 or more for c");
+  wrong = args, wrong.ldb = INT64_MAX / 8;
+  refused(&a.csr, &problem, &wrong, WLM_ERR_OVERFLOW, "ldb is");
+  wrong.ldb = -3;
+  refused(&a.csr, &problem, &wrong, WLM_ERR_INVALID_ARGUMENT, "ldb is -3");
+  problem.operation = WLM_ATTENTION;
+  refused(&a.csr, &problem, &args, WLM_ERR_UNSUPPORTED, "column-major arrays of attention and of messages");
+}
+
+/* The copies lie in the workspace, whose size says so, and a call with less is refused. */
+TEST_BETWEEN(the_workspace_has_the_copies, bare_host_begin, bare_host_end) {
+  static drawn a;
+  static results to;
+  static _Alignas(64) char workspace[1 << 16];
+  test_random random = {49};
+  wlm_problem problem = request_problem(&requests[0]);
+  wlm_matrix *matrix;
+  wlm_plan *rows, *columns, *online;
+  draw_matrix(&a, &random, 1);
+  wlm_execute_args args = request_call(&requests[0], &a, &to);
+  assert_status(WLM_OK, wlm_matrix_create(bare_host, &a.csr, NULL, &matrix));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &rows));
+  problem.b_order = problem.c_order = WLM_COLUMN_MAJOR;
+  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &columns));
+  assert_string_equal(wlm_plan_variant(rows), wlm_plan_variant(columns));
+  const size_t copies = (size_t)(a.csr.rows + a.csr.cols) * DRAWN_N * 4;
+  assert_in_range(wlm_plan_workspace_size(columns), wlm_plan_workspace_size(rows) + copies,
+                  wlm_plan_workspace_size(rows) + copies + 64);
+  args.workspace = workspace;
+  args.workspace_size = wlm_plan_workspace_size(columns) - 1;
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(columns, &args));
+  assert_contains(wlm_error_detail(), "workspace_size");
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
+  assert_contains(wlm_error_detail(), "row-major");
+  wlm_plan_destroy(rows);
+  wlm_plan_destroy(columns);
+  wlm_matrix_destroy(matrix);
+}
