@@ -20,15 +20,19 @@ typedef struct one_call {
   wlmi_transpose_layout built; /* where in the workspace; no bytes if nothing is built */
 } one_call;
 
+/* Describes A^T at its places in this memory. */
+static void place(one_call *c, const wlmi_transpose_layout *at, char *memory) {
+  c->transposed.rowptr = memory + at->rowptr;
+  c->transposed.colind = memory + at->colind;
+  c->order = memory + at->order;
+}
+
 /* Builds A^T in the stream's workspace. */
 static wlm_status build(one_call *c, char *memory) {
-  char *const rowptr = memory + c->built.rowptr, *const colind = memory + c->built.colind,
-              *const order = memory + c->built.order;
-  c->transposed.rowptr = rowptr;
-  c->transposed.colind = colind;
-  c->order = order;
-  return wlmi_transpose_enqueue(c->context->device, c->build, c->a, rowptr, colind, order, memory + c->built.scratch,
-                                c->args.stream);
+  const wlmi_transpose_layout *at = &c->built;
+  place(c, at, memory);
+  return wlmi_transpose_enqueue(c->context->device, c->build, c->a, memory + at->rowptr, memory + at->colind,
+                                memory + at->order, memory + at->scratch, c->args.stream);
 }
 
 static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *bound) {
@@ -86,21 +90,19 @@ static wlm_status run(one_call *c, wlmi_use use) {
 }
 
 /* Builds A^T on the host, for this call only (wlmi_transpose_load says where). */
-static wlm_status run_on_host_transpose(one_call *c) {
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_matrix *matrix = NULL;
-  wlmi_matrix_view view;
+static wlm_status run_on_host_transpose(one_call *c, const wlmi_transpose_layout *at) {
+  wlmi_device *device = c->context->device;
+  void *memory = NULL;
   wlm_status status;
-  options.grade = WLM_STATS_ESTIMATED;
-  options.stream = c->args.stream;
-  WLM_TRY(wlm_matrix_create(c->context, c->a, &options, &matrix));
-  WLM_TRY(wlmi_matrix_see(matrix, &c->problem, &view));
-  c->op = &view.csr;
-  c->order = view.order;
+  WLM_TRY(device->ops->allocate(device, at->scratch, &memory));
+  char *const bytes = memory;
+  place(c, at, bytes);
+  WLM_TRY(
+      wlmi_transpose_on_host(device, c->args.stream, c->a, bytes + at->rowptr, bytes + at->colind, bytes + at->order));
   WLM_TRY(run(c, WLM_USE_ONE_CALL));
-  status = c->context->device->ops->wait(c->context->device, c->args.stream);
+  status = device->ops->wait(device, c->args.stream);
 done:
-  wlm_matrix_destroy(matrix);
+  device->ops->release(device, memory);
   return status;
 }
 
@@ -117,15 +119,17 @@ static wlm_status run_transposed(one_call *c) {
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
-  const wlm_status status = wlmi_transpose_load(c->context, c->a, c->args.stream, kernels);
-  if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(c);
-  if (status != WLM_OK) return status;
-  WLM_CHECK(wlmi_transpose_layout_of(c->a, &c->built));
-  c->build = kernels;
+  wlmi_transpose_layout layout;
+  WLM_CHECK(wlmi_transpose_layout_of(c->a, &layout));
   c->transposed = *c->a;
   c->transposed.rows = c->a->cols;
   c->transposed.cols = c->a->rows;
   c->op = &c->transposed;
+  const wlm_status status = wlmi_transpose_load(c->context, c->a, c->args.stream, kernels);
+  if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(c, &layout);
+  if (status != WLM_OK) return status;
+  c->built = layout;
+  c->build = kernels;
   return run(c, WLM_USE_ONE_CALL);
 }
 

@@ -55,22 +55,22 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose) {
 
 /* ---- making it ------------------------------------------------------------------------------------------ */
 
-/* Builds A^T on the host: on the host device, and without a compiler. Copies the pattern to the host and back. */
-static wlm_status make_on_host(wlmi_transpose *t, const wlm_csr *csr) {
-  wlmi_device *device = t->context->device;
+wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
+                                  void *order) {
+  if (device->info.limits.target == WLM_TARGET_HOST) return wlmi_transpose_pattern(csr, rowptr, colind, order);
   const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
   enum { ROWPTR, COLIND, T_ROWPTR, T_COLIND, ORDER, ARRAYS };
   wlmi_mirror m[ARRAYS] = {[ROWPTR] = {"rowptr", csr->rows + 1, offset, csr->rowptr, NULL, NULL},
                            [COLIND] = {"colind", csr->nnz, index, csr->colind, NULL, NULL},
-                           [T_ROWPTR] = {"rowptr of the transpose", csr->cols + 1, offset, NULL, t->rowptr, NULL},
-                           [T_COLIND] = {"colind of the transpose", csr->nnz, index, NULL, t->colind, NULL},
-                           [ORDER] = {"order of the transpose", csr->nnz, offset, NULL, t->order, NULL}};
+                           [T_ROWPTR] = {"rowptr of the transpose", csr->cols + 1, offset, NULL, rowptr, NULL},
+                           [T_COLIND] = {"colind of the transpose", csr->nnz, index, NULL, colind, NULL},
+                           [ORDER] = {"order of the transpose", csr->nnz, offset, NULL, order, NULL}};
   wlm_csr on_host = *csr;
-  wlm_status status = wlmi_mirror_open(device, t->stream, m, ARRAYS);
+  wlm_status status = wlmi_mirror_open(device, stream, m, ARRAYS);
   on_host.rowptr = m[ROWPTR].host;
   on_host.colind = m[COLIND].host;
   if (status == WLM_OK) status = wlmi_transpose_pattern(&on_host, m[T_ROWPTR].host, m[T_COLIND].host, m[ORDER].host);
-  return wlmi_mirror_close(device, t->stream, m, ARRAYS, status);
+  return wlmi_mirror_close(device, stream, m, ARRAYS, status);
 }
 
 enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
@@ -112,7 +112,9 @@ wlm_csr wlmi_transpose_given(const wlm_csr *csr) {
 
 static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
   const wlm_status status = make_there(t, csr, layout);
-  return status == WLM_ERR_NO_COMPILER ? make_on_host(t, csr) : status;
+  return status == WLM_ERR_NO_COMPILER
+             ? wlmi_transpose_on_host(t->context->device, t->stream, csr, t->rowptr, t->colind, t->order)
+             : status;
 }
 
 static wlm_status build(wlmi_transpose *t, const wlm_csr *csr, wlm_csr *built) {

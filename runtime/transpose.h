@@ -14,6 +14,10 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
  */
 wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLM_MAX_PASSES]);
 
+/* Builds A^T on the host into arrays of the device, by copies there and back unless it is the host. */
+wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
+                                  void *order);
+
 /* A^T as its caller gave it. The values stay in A's order, see wlm_csr.t_order. */
 wlm_csr wlmi_transpose_given(const wlm_csr *csr);
 
