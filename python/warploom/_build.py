@@ -29,6 +29,9 @@ extern "Python" void warploom_release(
     void *user, int device, void *memory, size_t size, void *stream);
 """
 
+# Of the C library, which functions of the binding call.
+STANDARD = "#include <math.h>\n#include <stdlib.h>\n"
+
 # What a call without a plan runs wlm_spmm on; warploom_bind describes its matrix.
 CALL = """
 typedef struct warploom_call {
@@ -72,23 +75,96 @@ static void warploom_bind_like(warploom_call *call, const warploom_call *like, i
   call->csr.colind = (const void *)colind;
 }
 
+static int64_t index_at(int type, uintptr_t array, int64_t at) {
+  return type == WLM_I32 ? ((const int32_t *)array)[at] : ((const int64_t *)array)[at];
+}
+
+/* Copies edges on the host without self loops, and one loop for each of the first `nodes` nodes
+ * behind them, as int64. Returns how many; the copy is NULL where there is no memory. */
+static int64_t with_loops(const int64_t *edges, int64_t nodes, int64_t **copy) {
+  const int64_t nnz = edges[2], most = nnz + nodes;
+  int64_t count = 0, *row = *copy = malloc(2 * (most ? most : 1) * sizeof *row);
+  if (!row) return 0;
+  for (int64_t p = 0; p < nnz; p++) {
+    const int64_t i = index_at(edges[5], edges[3], p), j = index_at(edges[5], edges[4], p);
+    row[count] = i;
+    row[most + count] = j;
+    count += i != j;
+  }
+  for (int64_t i = 0; i < nodes; i++, count++) row[count] = row[most + count] = i;
+  return count;
+}
+
+/* Weights D^-1/2 A D^-1/2 of a matrix of ones on the host; D: the edges of each row. */
+#define NORMALISE(type, root)                                                                  \
+  for (int64_t i = 0; i < rows; i++)                                                           \
+    for (int64_t p = index_at(of, rowptr, i); p < index_at(of, rowptr, i + 1); p++) {          \
+      const int64_t j = index_at(of, colind, p);                                               \
+      const type by_row = index_at(of, rowptr, i + 1) - index_at(of, rowptr, i);               \
+      const type by_column = index_at(of, rowptr, j + 1) - index_at(of, rowptr, j);            \
+      ((type *)values)[p] = by_column ? 1 / root(by_column) * (1 / root(by_row)) : 0;          \
+    }
+
+static void normalise(int64_t rows, const int64_t *csr, int is_wide) {
+  const uintptr_t rowptr = csr[0], colind = csr[1], values = csr[4];
+  const int of = csr[3];
+  if (is_wide) {
+    NORMALISE(double, sqrt)
+  } else {
+    NORMALISE(float, sqrtf)
+  }
+}
+
 /* `edges` has the numbers of rows, columns and edges, the addresses of row and column indices,
- * and their type; `csr` the addresses of rowptr, colind and perm, and their type. */
-static int warploom_convert(wlm_context *context, const int64_t *edges, const int64_t *csr,
-                            uintptr_t stream) {
+ * their type, and how many nodes get one self loop in the place of all loops, or -1; `csr` the
+ * addresses of rowptr, colind and perm, their type, the address of the weights of GCN's norm or 0,
+ * and whether these are f64. Loops and weights are for the host alone.
+ *
+ * Returns the number of edges, -100 on the host if some lie outside of the matrix, or another
+ * negative number: of an error. */
+static int64_t warploom_convert(wlm_context *context, const int64_t *edges, const int64_t *csr,
+                                int is_host, uintptr_t stream) {
   wlm_coo coo = WLM_COO_INIT;
+  int64_t *copy = NULL;
   coo.rows = edges[0];
   coo.cols = edges[1];
   coo.nnz = edges[2];
   coo.row = (const void *)(uintptr_t)edges[3];
   coo.col = (const void *)(uintptr_t)edges[4];
   coo.index_type = edges[5];
+  if (edges[6] >= 0) {
+    coo.nnz = with_loops(edges, edges[6], &copy);
+    if (!copy) return -WLM_ERR_OUT_OF_MEMORY;
+    coo.row = copy;
+    coo.col = copy + edges[2] + edges[6];
+    coo.index_type = WLM_I64;
+  }
   coo.rowptr = (void *)(uintptr_t)csr[0];
   coo.colind = (void *)(uintptr_t)csr[1];
   coo.perm = (void *)(uintptr_t)csr[2];
   coo.rowptr_type = coo.colind_type = csr[3];
   coo.stream = (void *)stream;
-  return wlm_csr_from_coo(context, &coo);
+  const int64_t status = wlm_csr_from_coo(context, &coo);
+  free(copy);
+  if (status) return -status;
+  if (csr[4]) normalise(coo.rows, csr, csr[5]);
+  return is_host && index_at(csr[3], csr[0], coo.rows) != coo.nnz ? -100 : coo.nnz;
+}
+
+#define DIVIDE(type)                                                                    \
+  for (int64_t i = 0; i < rows; i++) {                                                  \
+    const type degree = index_at(of, rowptr, i + 1) - index_at(of, rowptr, i);          \
+    for (int64_t j = n * i; j < n * i + n; j++) ((type *)y)[j] = ((type *)x)[j] / degree; \
+  }
+
+/* Divides each row of x, on the host, by the number of edges of this row, which may be 0. */
+static void warploom_divide_rows(uintptr_t x, uintptr_t y, int64_t rows, int64_t n, int is_wide,
+                                 uintptr_t rowptr, int of) {
+  if (is_wide) {
+    DIVIDE(double)
+  } else {
+    DIVIDE(float)
+  }
 }
 
 /* Adds at most 1 KiB to a hash. Factors are odd, so each change of one number is seen. */
@@ -242,7 +318,7 @@ def main(compiler: str, include: str, output: str) -> None:
     ffi = FFI()
     own = re.findall(r"^static (\w+ warploom_\w+\([^)]*\))", FUNCTIONS, re.MULTILINE)
     ffi.cdef(declarations(compiler, include) + CALLBACKS + CALL + "".join(f"{f};" for f in own))
-    ffi.set_source("warploom._native", HEADERS + CALL + FUNCTIONS, py_limited_api=True)
+    ffi.set_source("warploom._native", STANDARD + HEADERS + CALL + FUNCTIONS, py_limited_api=True)
     ffi.emit_c_code(output)
 
 

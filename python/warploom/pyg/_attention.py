@@ -29,7 +29,7 @@ from warploom.pyg._edge_lists import add_loops
 from warploom.pyg._names import EDGE_HOOKS, PROPAGATES, has_hooks_of, note_methods, plain_edges
 from warploom.pyg._partitioned import with_loops
 from warploom.pyg._propagate import serving
-from warploom.pyg._sorted import Sorted, find_sorted, order_values
+from warploom.pyg._sorted import LOOPS, Sorted, find_sorted, order_values
 from warploom.pyg._switch import passing, replace
 from warploom.torch import Graph, _later, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
@@ -63,18 +63,19 @@ def _check_weights(return_attention_weights: bool | None) -> None:
 
 def _edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, *, loops: bool
-) -> tuple[Any, Tensor, Tensor | None]:
-    """The graph of the edges with PyG's self loops, if they get any, and the edges and their
-    features with those."""
+) -> tuple[Any, Tensor | None]:
+    """The graph of the edges with PyG's self loops, if they get any, and their features with those
+    of the loops."""
     if edge_index.size(1) == 0 or rows == 0 or cols == 0:
         raise Refused("empty graph or features")
     if torch.compiler.is_compiling():
-        return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_index, edge_attr
-    edge_index = plain_edges(edge_index)
-    if loops:
-        nodes = min(rows, cols)
-        edge_index, edge_attr = add_loops(layer.fill_value, edge_index, edge_attr, nodes)
-    return find_sorted(layer, edge_index, False, rows, cols), edge_index, edge_attr
+        return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_attr
+    edges, added = plain_edges(edge_index), None
+    if loops and edge_attr is None and edges.is_cpu:
+        added = LOOPS
+    elif loops:
+        edges, edge_attr = add_loops(layer.fill_value, edges, edge_attr, min(rows, cols))
+    return find_sorted(layer, edges, False, rows, cols, added), edge_attr
 
 
 def _traced_edges(
@@ -150,13 +151,13 @@ def _node_terms(
     return (target * att_dst).sum(-1), right
 
 
-def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor, edge_index: Tensor) -> Tensor:
+def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor) -> Tensor:
     """The features of edges, (edges, heads, channels) in CSR order."""
     if layer.lin_edge is None:
         raise Refused("edge features and no edge_dim")
     if has_hooks_of(layer.lin_edge):  # which would see edges in another order
         raise Refused("hooks")
-    if edge_attr.size(0) != edge_index.size(1):
+    if edge_attr.size(0) != found.graph.nnz:
         raise Refused("edge features do not match the edges")
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
     ordered = order_values(found, edge_attr)
@@ -187,12 +188,12 @@ def _run_gat(
         part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index
         graph, attend, attended = part.local, distributed.gat, part
     else:
-        found, edge_index, edge_attr = _edges(
+        found, edge_attr = _edges(
             layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
         )
         graph = attended = found.graph
         if edge_attr is not None and layer.lin_edge is not None:
-            features = _edge_features(layer, found, edge_attr, edge_index)
+            features = _edge_features(layer, found, edge_attr)
             terms = (features * layer.att_edge).sum(-1)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
@@ -250,12 +251,10 @@ def _run_gatv2(
     shared = target is source and layer.share_weights
     right = left if shared else layer.lin_r(target).view(shape)
     cols, rows = left.size(0), right.size(0)
-    found, edge_index, edge_attr = _edges(
-        layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
-    )
+    found, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops)
     edges = None
     if edge_attr is not None:
-        edges = _edge_features(layer, found, edge_attr, edge_index)
+        edges = _edge_features(layer, found, edge_attr)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
     with without_autocast(left.device):
@@ -281,17 +280,17 @@ def _run_transformer(
     if edge_attr is None and layer.lin_edge is not None:
         raise Refused("no edge features")
     for part in (query, key, value):
-        check_dense(layer, part.flatten(1))
+        check_dense(layer, part, 3)
     rows, cols = query.size(0), key.size(0)
     if size is not None and tuple(size) != (cols, rows):
         raise Refused("sizes that do not match the features")
-    found, edge_index, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=False)
+    found, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=False)
     is_pass = query.shape[1:] == value.shape[1:] and is_fast(query.size(2))
     if torch.compiler.is_compiling() and not is_pass:
         raise Refused("attention that is not one pass in compiled code")
     edges = None
     if edge_attr is not None:
-        edges = _edge_features(layer, found, edge_attr, edge_index)
+        edges = _edge_features(layer, found, edge_attr)
     with without_autocast(value.device):
         dropout = layer.dropout if layer.training else 0.0
         out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)

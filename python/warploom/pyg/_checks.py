@@ -76,7 +76,7 @@ def check_sum(layer: MessagePassing) -> None:
 
 def check_edges(edges: Any, what: str = "") -> None:
     """Raise unless these are the edges of a call that can be served; what: the call."""
-    if not is_plain(edges) and type(edges) is not EdgeIndex:
+    if type(edges) is not Tensor and type(edges) is not EdgeIndex and not is_plain(edges):
         raise Refused(f"{what}edges as {type(edges).__name__}")
     if edges.layout is not torch.strided:
         raise Refused(f"{what}a sparse matrix")
@@ -94,11 +94,11 @@ def check_call() -> None:
         raise Refused("forward-mode derivatives")
 
 
-def check_dense(layer: MessagePassing, x: Any) -> Tensor:
-    """The features of a call that can be served."""
-    if not is_plain(x):
+def check_dense(layer: MessagePassing, x: Any, dim: int = 2) -> Tensor:
+    """The features of a call that can be served; dim: their dimensions."""
+    if type(x) is not Tensor and not is_plain(x):
         raise Refused("features are not a plain tensor")
-    if x.dim() != 2 or layer.node_dim not in (-2, 0):
+    if x.dim() != dim or layer.node_dim not in (-2, 0):
         raise Refused("features are not a matrix with a row for each node")
     if x.dtype not in TYPES:
         raise Refused(f"features of type {x.dtype}")

@@ -39,8 +39,8 @@ from warploom.pyg._switch import is_active, passing, replace
 from warploom.torch._internals import is_plain, recordable
 from warploom.torch._memory import Memory, is_capturing, memory_of
 
-# Of the layer whose forward runs in this thread. is_active: it is served; sums: it adds messages
-# of a graph that it does not keep itself; masks: how many relations it has chosen edges of.
+# Of the layer whose forward runs in this thread. is_active: it is served; layer: the layer, or None
+# for one that adds messages; masks: how many relations it has chosen edges of.
 _layer = threading.local()
 _forwards = itertools.count(1)
 # Layers besides GCNConv that add features times weights which gcn_norm made.
@@ -81,11 +81,11 @@ def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any)
     if type(self) is GCNConv or _is_served(self, args, kwargs):
         _layer.is_active = True
         _layer.masks = 0
-        _layer.sums = _sums(self)
+        _layer.layer = self
     try:
         return original(self, *args, **kwargs)
     finally:
-        _layer.is_active = False
+        _layer.is_active, _layer.layer = False, None
         running.forward = outer
 
 
@@ -143,8 +143,8 @@ def _normed(
     if not (bool(_appended) and is_plain(edge_index) if compiling else _is_own(edge_index)):
         return original(edge_index, edge_weight, *arguments)
     compute: Callable[..., Any] = original
-    if (compiling or _layer.sums) and _norm.suits(
-        edge_index, edge_weight, num_nodes, improved, add_self_loops
+    if _norm.suits(edge_index, edge_weight, num_nodes, improved, add_self_loops) and (
+        compiling or _layer.layer is None or _sums(_layer.layer)
     ):
         compute = _norm.normalise
     if memory is None:
@@ -197,7 +197,7 @@ def norm_of(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """What gcn_norm makes of the edges of a GCNConv that runs on warploom."""
     before = dict(vars(_layer))
-    _layer.is_active = _layer.sums = True
+    _layer.is_active, _layer.layer = True, None
     try:
         return gcn_conv.gcn_norm(  # type: ignore[no-any-return]
             edge_index, None, nodes, improved, add_self_loops, flow, dtype

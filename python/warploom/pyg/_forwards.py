@@ -82,11 +82,14 @@ def _operands(
     """The operands of a layer of one kind of nodes; normed: what makes its edges and weights."""
     if x.dim() != 2:
         return None
-    if normed is not None:
+    added = None
+    if normed is not None and _norm.is_sorted(edge_index, edge_weight, x, *arguments):
+        added = x.dtype
+    elif normed is not None:
         edge_index, edge_weight = normed(
             edge_index, edge_weight, x.size(layer.node_dim), *arguments, layer.flow, dtype=x.dtype
         )
-    call = operands(layer, edge_index, None, reduce, x, edge_weight)
+    call = operands(layer, edge_index, None, reduce, x, edge_weight, added=added)
     return call if call.x is x else None
 
 

@@ -139,7 +139,9 @@ class Kept(TensorState):
             return False
         if self._weight is not None and (weight is None or not self._weight.is_of(weight)):
             return False
-        values = None if weight is None else order_values(found, weight.reshape(-1).to(x.dtype))
+        values = found.weights
+        if weight is not None:
+            values = order_values(found, weight.reshape(-1).to(x.dtype))
         with torch.no_grad():
             self.out.copy_(_computed(Operands(found, x, weight, values, self._key[1]), self._run))
         self.take(x)

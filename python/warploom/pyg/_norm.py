@@ -29,6 +29,21 @@ def suits(
     )
 
 
+def is_sorted(
+    edge_index: Tensor, edge_weight: Tensor | None, x: Tensor, improved: bool, add_self_loops: bool
+) -> bool:
+    """Whether `find_sorted` makes the norm of these edges, of x's type, when it sorts them."""
+    return (
+        edge_weight is None
+        and add_self_loops
+        and not improved
+        and edge_index.is_cpu
+        and edge_index.layout is torch.strided
+        and edge_index.numel() > 0
+        and x.dtype in (torch.float32, torch.float64)
+    )
+
+
 def normalise(
     edge_index: Tensor,
     edge_weight: Tensor | None,

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import Linear
 
-from warploom.pyg import _names
+from warploom.pyg import _names, _switch
 from warploom.pyg._kept import Operands, Run, constant
 from warploom.pyg._switch import options, orders
 from warploom.torch._graph import Graph
@@ -134,7 +134,7 @@ def aggregates(
         text = "as PyG, for its linear map"
     elif is_deterministic():
         text = "as PyG, deterministic"
-    elif not options().reorder:
+    elif not _switch.all_options[-1].reorder:
         text = "as PyG, reorder=False"
     else:
         first, text = _choice(call, linear.weight, is_aggregated, times)

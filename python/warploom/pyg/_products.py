@@ -75,12 +75,8 @@ def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, 
     return sizes[i] if sizes[i] is not None else sizes[j]
 
 
-def _weights(
-    edge_weight: Tensor | None, edge_index: Tensor, x: Tensor
-) -> tuple[Tensor | None, Tensor]:
+def _weights(edge_weight: Tensor, edge_index: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Edge weights (nnz,) and features of one type, as PyTorch's promotion makes it."""
-    if edge_weight is None:
-        return None, x
     if not is_plain(edge_weight):
         raise Refused("edge weights are not a plain tensor")
     if edge_weight.numel() != edge_index.size(1) or edge_weight.device != x.device:
@@ -130,7 +126,9 @@ def _aggregation(
             raise Refused("EdgeIndex with flow target_to_source")
         rows, cols = _rows(layer, edge_index, x, size, i, j), features.size(0)
         edges = edge_index.size(1)
-        values, features = _weights(edge_weight, edge_index, features)
+        values = None
+        if edge_weight is not None:
+            values, features = _weights(edge_weight, edge_index, features)
     if edges == 0 or rows == 0 or features.size(1) == 0:
         raise Refused("empty graph or features")
     return _Aggregation(features, edge_weight, values, rows, cols)
@@ -138,14 +136,15 @@ def _aggregation(
 
 def operands(
     layer: MessagePassing, edge_index: Any, size: Any, reduce: str, x: Any, edge_weight: Any,
-    is_square: bool = False,
+    is_square: bool = False, added: Any = None,
 ) -> Operands:  # fmt: skip
-    """The operands of an aggregation in eager code. is_square: A must be a square matrix."""
+    """The operands of an aggregation in eager code. is_square: A must be a square matrix. added:
+    see `find_sorted`."""
     features, weight, values, rows, cols = _aggregation(
         layer, edge_index, size, x, edge_weight, is_square
     )
-    found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols)
-    ordered = None if values is None else order_values(found, values)
+    found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols, added)
+    ordered = found.weights if values is None else order_values(found, values)
     return Operands(found, features, weight, ordered, reduce)
 
 

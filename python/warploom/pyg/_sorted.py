@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 
 from warploom.pyg._checks import Refused
+from warploom.pyg._names import plain_edges
 from warploom.torch import Graph, _later
-from warploom.torch._graph import find
-from warploom.torch._internals import saves_by_hooks
+from warploom.torch._graph import OnceGraph, find
+from warploom.torch._internals import recordable, saves_by_hooks
 from warploom.torch._memory import is_capturing, memory_of
-from warploom.torch._plan import convert_edges, current_stream
+from warploom.torch._plan import NO_LOOPS, current_stream, ends_of
 
 # Edges from which on the graph is measured in the first step of a checkpointed layer.
 MEASURED_AT_ONCE = 2**20
@@ -34,12 +34,13 @@ running = _Running()
 
 
 class Sorted:
-    """The graph of one edge_index for one flow and size."""
+    """The graph of one edge_index for one flow and size, and weights that its edges have."""
 
-    __slots__ = ("__weakref__", "graph", "kept", "orders", "seen", "stream", "users")
+    __slots__ = ("__weakref__", "graph", "kept", "orders", "seen", "stream", "users", "weights")
 
     def __init__(self, graph: Graph, stream: int) -> None:
         self.graph = graph
+        self.weights: Tensor | None = getattr(graph, "weights", None)
         self.stream = stream
         self.users: dict[int, int | None] = {}  # by id() of a layer: its last forward, if known
         self.kept: dict[Any, Any] = {}  # products of constant features (_kept)
@@ -47,7 +48,14 @@ class Sorted:
         self.orders: dict[Any, Any] = {}  # choices of `_orders`
 
 
-def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted:
+# What is added to edges on the CPU: in the place of all self loops one for each node. A type: the
+# same, with the weights of GCN's norm in this type.
+LOOPS = "loops"
+
+
+def find_sorted(
+    layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any = None
+) -> Sorted:
     """The graph of an edge_index, kept from the second step on, when a layer uses it again.
 
     Without a layer it is kept at once, and a step whose edges change keeps none. Where hooks save
@@ -56,18 +64,18 @@ def find_sorted(layer: Any, edge_index: Tensor, to_source: bool, rows: int, cols
     """
     memory = memory_of(edge_index)
     is_checkpointed = saves_by_hooks()
-    key = (to_source, rows, cols, is_checkpointed)
+    key = (to_source, rows, cols, added, is_checkpointed)
     found: Sorted | None = None if memory is None else memory.made.get(key)
     if found is not None and not found.graph.once:
         return found
     is_of_step = memory is not None and memory.of_step
-    capturing = is_capturing(edge_index) and not is_of_step
-    stream = current_stream(edge_index.get_device())
+    capturing = edge_index.is_cuda and is_capturing(edge_index) and not is_of_step
+    stream = current_stream(edge_index.get_device()) if edge_index.is_cuda else 0
     is_used_again = layer is None
     if found is not None and is_of_step:  # whose graphs are used once, by as many layers as it has
         return found
     if found is None or (found.stream != stream and capturing):
-        found = Sorted(_make_graph(edge_index, to_source, rows, cols), stream)
+        found = Sorted(_make_graph(edge_index, to_source, rows, cols, added), stream)
         if memory is not None and not capturing:
             memory.made[key] = found
     elif found.stream != stream:
@@ -90,16 +98,14 @@ def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | 
     memory = memory_of(edge_index)
     if memory is None:
         return None
-    return memory.made.get((to_source, rows, cols, saves_by_hooks()))
+    return memory.made.get((to_source, rows, cols, None, saves_by_hooks()))
 
 
-def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Graph:
+def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any) -> Graph:
     """The graph of a first use: nothing waits for the device."""
-    if torch.is_inference_mode_enabled():
-        with torch.inference_mode(False):
-            return _make_graph(edge_index, to_source, rows, cols)
     if edge_index.layout is torch.sparse_csr:
-        return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
+        with recordable():
+            return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)
     if edge_index.layout is torch.sparse_coo:
         edges, to_source = edge_index._indices(), True
     elif edge_index.layout is torch.sparse_csc:
@@ -109,16 +115,13 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Gr
         )
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
-        edges = edge_index.as_tensor() if isinstance(edge_index, EdgeIndex) else edge_index
-    rowptr, colind, perm = convert_edges(edges, rows, cols, to_source)
-    if not edges.is_cuda:  # on a GPU the check would wait
-        _check_range(rowptr, edges)
-    return Graph._sorted_once(rowptr, colind, perm, rows, cols)
-
-
-def _check_range(rowptr: Tensor, edges: Tensor) -> None:
-    if int(rowptr[-1]) != edges.size(1):
+        edges = plain_edges(edge_index)
+    loops = NO_LOOPS if added is None else min(rows, cols)
+    weights = None if added is LOOPS else added
+    graph = OnceGraph(*ends_of(edges, to_source), rows, cols, loops, weights)
+    if not graph.is_whole:
         raise Refused("indices out of range")
+    return graph
 
 
 def _kept(graph: Graph) -> Graph:

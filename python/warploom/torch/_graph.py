@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import torch
 
 from warploom import _arguments
+from warploom._native import lib
 from warploom._plan import Expected
 from warploom.torch import _plan
+from warploom.torch._internals import recordable
 from warploom.torch._plan import (
     DENSE_TYPES,
     INDEX_TYPES,
@@ -32,7 +34,8 @@ _by_rowptr: weakref.WeakValueDictionary[int, Graph] = weakref.WeakValueDictionar
 class _OnceProducts:
     """What products with graphs of one device and types have in common if each is used once."""
 
-    def __init__(self) -> None:
+    def __init__(self, index: int) -> None:
+        self.context = _plan.context(index)
         self.kinds: dict[Request, OnceKind] = {}
         self.products: dict[Any, Any] = {}
 
@@ -55,6 +58,10 @@ def _drop(graph: Callable[[], Graph | None], key: int, values: Any) -> None:
 _MOST_ORDERED = 8  # values of edges of a graph: those of its layers
 _MOST_ONCE = 4096  # requests; each of them has a width and types
 _once: dict[tuple[int, torch.dtype, torch.dtype], _OnceProducts] = {}
+
+
+def _shared(*types: Any) -> _OnceProducts:
+    return _once.get(types) or _once.setdefault(types, _OnceProducts(types[0]))
 
 
 def find(rowptr: torch.Tensor, colind: torch.Tensor, cols: int) -> Graph:
@@ -156,6 +163,13 @@ class Graph:
     and kept.
     """
 
+    successor: Graph | None = None  # of one that is used once: the same for many steps
+    _transpose: Graph | None = None
+    _carried: TensorState | None = None  # the values that the transpose has, where this is known
+    _order: torch.Tensor | None = None
+    _edges_are_sorted: bool | None = None
+    _edge_index: torch.Tensor | None = None
+
     def __init__(
         self,
         rowptr: torch.Tensor,
@@ -197,14 +211,8 @@ class Graph:
         self._expected: dict[Request, Expected] = {}
         self._matrices = Matrices(self)
         self._derived: dict[Any, torch.Tensor] = {}
-        self._transpose: Graph | None = None
-        self.successor: Graph | None = None  # of one that is used once: the same for many steps
-        self._carried: TensorState | None = None  # the values that it has, where this is known
         self._derived_graphs: dict[str, Graph] = {}
-        self._order: torch.Tensor | None = None
         self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
-        self._edges_are_sorted: bool | None = None
-        self._edge_index: torch.Tensor | None = None
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
@@ -232,28 +240,6 @@ class Graph:
             values.device == self.device,
             f"{name} are on {values.device}, the graph on {self.device}",
         )
-
-    @classmethod
-    def _sorted_once(
-        cls,
-        rowptr: torch.Tensor,
-        colind: torch.Tensor,
-        perm: torch.Tensor,
-        rows: int,
-        cols: int,
-    ) -> Graph:
-        """The graph of what convert_edges gave, used once; a mini-batch spares the checks."""
-        graph = cls.__new__(cls)
-        graph.rowptr = _recordable(rowptr)
-        graph.colind = _recordable(colind)
-        graph.perm = _recordable(perm)
-        graph.rows = rows
-        graph.cols = cols
-        graph.nnz = colind.shape[0]
-        graph.values = None
-        graph.once = True
-        graph._reset()
-        return graph
 
     # ---- constructors ----------------------------------------------------------------
 
@@ -527,7 +513,10 @@ class Graph:
         """The rows x rows matrix with the entries of its diagonal; kept."""
 
         def make() -> Graph:
-            return Graph(self._count(self.rows + 1), self._count(self.rows), once=self.once)
+            if self.once and self.index < 0:
+                return OnceGraph.diagonal_of(self.rows)
+            ends = self._count(self.rows + 1)
+            return Graph(ends, ends[: self.rows], once=self.once)
 
         return self._keep_graph("diagonal", make)
 
@@ -557,7 +546,7 @@ class Graph:
             return make()
         made = self._derived_graphs.get(name)
         if made is None:
-            with torch.inference_mode(False):
+            with recordable():
                 made = self._derived_graphs[name] = make()
         return made
 
@@ -592,6 +581,11 @@ class Graph:
     def device(self) -> torch.device:
         """Where the graph's tensors are."""
         return self.rowptr.device
+
+    def held(self) -> tuple[Any, int, int]:
+        """See Pattern."""
+        rowptr, colind = self.rowptr, self.colind
+        return (rowptr, colind), rowptr.data_ptr(), colind.data_ptr()
 
     def _keep(self, key: Any, make: Any) -> torch.Tensor:
         tensor: torch.Tensor | None = self._derived.get(key)
@@ -661,6 +655,8 @@ class Graph:
     def order_edges(self, values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
         """Values of edges in CSR order, which this tensor gives; those of constant ones are kept
         while these live."""
+        if self.once or values.requires_grad or values.is_inference():
+            return values.index_select(0, order)
         base = values._base
         if (  # a view for each call of one number for each edge
             base is not None
@@ -669,8 +665,6 @@ class Graph:
             and (base.numel(), base.stride(0)) == (values.numel(), values.stride(0))
         ):
             return self.order_edges(base, order).reshape(values.shape)
-        if self.once or values.requires_grad or values.is_inference():
-            return values.index_select(0, order)
         key = id(values)
         known = self._ordered.get(key)
         if known is not None and known.made_from.is_of(values, known.ordered):
@@ -706,9 +700,16 @@ class Graph:
 
     def divide_used_rows(self, x: torch.Tensor) -> torch.Tensor:
         """The same for rows with edges; others, which no product reads, are unspecified."""
-        if x.dtype in (torch.float32, torch.float64) and x.dim() == 2:
+        if x.dtype not in (torch.float32, torch.float64) or x.dim() != 2:
+            return self.divide_by_degrees(x)
+        if self.index >= 0 or not self.once or x.numel() > _MOST_DIVIDED or not x.is_contiguous():
             return x / self.degrees().unsqueeze(1)
-        return self.divide_by_degrees(x)
+        y = torch.empty_like(x)
+        lib.warploom_divide_rows(
+            x.data_ptr(), y.data_ptr(), *x.shape, x.dtype is torch.float64, self.held()[1],
+            INDEX_TYPES[self.rowptr.dtype],
+        )  # fmt: skip
+        return y
 
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
@@ -778,8 +779,7 @@ class Graph:
         return plan
 
     def _shared(self) -> _OnceProducts:
-        types = self.index, self.rowptr.dtype, self.colind.dtype
-        return _once.get(types) or _once.setdefault(types, _OnceProducts())
+        return _shared(self.index, self.rowptr.dtype, self.colind.dtype)
 
     def _once_kind(self, request: Request) -> OnceKind:
         shared = self._shared()
@@ -790,6 +790,103 @@ class Graph:
                 shared.products.clear()
             kind = shared.kinds[request] = OnceKind(request, self)
         return kind
+
+
+@functools.lru_cache(maxsize=64)
+def _numbers_to(bits: int) -> torch.Tensor:
+    """The numbers of this many bits, and the next one."""
+    with torch.inference_mode(False):
+        return torch.arange(2**bits + 1, dtype=_plan.index_type(2**bits, 0, 0))
+
+
+_MOST_DIVIDED = (
+    2**15
+)  # numbers on the CPU, of which PyTorch takes longer for types than for threads
+_GAP = 31  # less than a number of indices whose arrays are aligned
+
+
+class OnceGraph(Graph):
+    """The graph of edges that are used once; a mini-batch spares checks and tensors.
+
+    Its tensors lie in one memory and are made where they are asked for.
+
+    edges, row, col, nnz: see `convert`. loops: how many nodes get one self loop in the place of all
+        loops, on the host. weights: the type of the weights of GCN's norm, in `weights`.
+    is_whole: False where the host sees that edges lie outside.
+    """
+
+    once = True
+    values = None
+    weights: torch.Tensor | None = None
+
+    def __init__(
+        self, edges: torch.Tensor, row: int, col: int, nnz: int, rows: int, cols: int,
+        loops: int = _plan.NO_LOOPS, weights: torch.dtype | None = None,
+    ) -> None:  # fmt: skip
+        most = nnz if loops < 0 else nnz + loops
+        dtype = torch.int32 if max(rows, cols, most) < 2**31 else torch.int64
+        self._colind = first = (rows + 1 + _GAP) & ~_GAP
+        self._perm = second = first + ((most + _GAP) & ~_GAP)
+        of_weights = 0
+        with recordable():
+            memory = torch.empty(second + most, dtype=dtype, device=edges.device)
+            if weights is not None:
+                self.weights = memory.new_empty(most, dtype=weights)
+                of_weights = self.weights.data_ptr()
+        at, size = memory.data_ptr(), memory.element_size()
+        self._keep_memory(rows, cols, edges.get_device(), memory, at, at + size * first)
+        count = _plan.place_edges(
+            self._context,
+            [rows, cols, nnz, row, col, INDEX_TYPES[edges.dtype], loops],
+            [at, at + size * first, at + size * second, INDEX_TYPES[dtype], of_weights,
+             weights is torch.float64],
+            self.index,
+        )  # fmt: skip
+        self.is_whole = count != _plan.OUTSIDE
+        self.nnz = count if loops >= 0 and self.is_whole else nnz
+        if self.weights is not None and self.nnz != most:
+            self.weights = self.weights[: self.nnz]
+
+    def _keep_memory(
+        self, rows: int, cols: int, index: int, memory: torch.Tensor, rowptr: int, colind: int
+    ) -> None:
+        self.rows, self.cols, self.index = rows, cols, index
+        self._memory = memory
+        self._held = memory, rowptr, colind
+        dtype = memory.dtype
+        types = index, dtype, dtype
+        shared = _once.get(types) or _shared(*types)
+        self._context, self._products = shared.context, shared.products
+        self._plans, self._derived, self._derived_graphs, self._ordered = {}, {}, {}, {}
+
+    @classmethod
+    def diagonal_of(cls, rows: int) -> OnceGraph:
+        """The diagonal of a square matrix on the CPU, in memory of all of them."""
+        graph = cls.__new__(cls)
+        graph.nnz, graph.perm, graph._colind = rows, None, 0
+        memory = _numbers_to(rows.bit_length())
+        graph._keep_memory(rows, rows, -1, memory, memory.data_ptr(), memory.data_ptr())
+        return graph
+
+    def __getattr__(self, name: str) -> torch.Tensor:
+        """The tensors, at their first use."""
+        if name == "rowptr":
+            made = self._memory[: self.rows + 1]
+        elif name == "colind":
+            made = self._memory[self._colind : self._colind + self.nnz]
+        elif name == "perm":
+            made = self._memory[self._perm : self._perm + self.nnz]
+        else:
+            raise AttributeError(name)
+        setattr(self, name, made)
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        return self._memory.device
+
+    def held(self) -> tuple[Any, int, int]:
+        return self._held
 
 
 torch.serialization.add_safe_globals([Graph])  # for torch.load(weights_only=True)

@@ -133,7 +133,7 @@ def memory_of(edges: Tensor) -> Memory | None:
             # The tensor is kept, as it may be a view that ends with the step.
             states.append((TensorState(plain), (plain, found)))
         return found
-    if of_step is None and is_capturing(edges):
+    if of_step is None and edges.is_cuda and is_capturing(edges):
         return None
     with _lock:
         is_strided = of_step is None and plain.layout is torch.strided

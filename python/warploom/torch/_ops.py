@@ -303,8 +303,9 @@ class Operation:
                 key += operand.shape, operand.dtype, operand.get_device()
                 if operand.requires_grad:
                     differentiates = True
-            key = tuple(key)
-            product = graph._products.get(key)
+            if not graph.once:  # whose sizes are others in each step
+                key = tuple(key)
+                product = graph._products.get(key)
         except (AttributeError, TypeError):  # of wrong arguments, for which the check raises
             pass
         if product is None:
@@ -313,12 +314,13 @@ class Operation:
                 graph._products[key] = product
         if product.given:
             operands = _in_csr_order(graph, operands, product.given)
-        if _later.thread.module is not None and graph.rowptr.device.type in _later.DEVICES:
+        differentiates = differentiates and torch.is_grad_enabled()
+        if _later.thread.module is not None and graph.device.type in _later.DEVICES:
             needs: Needs = ()
-            if differentiates and torch.is_grad_enabled():
+            if differentiates:
                 needs = tuple([one is not None and one.requires_grad for one in operands])
             graph, product = _later.chosen(self, graph, product, operands, options, numbers, needs)
-        if differentiates and torch.is_grad_enabled():
+        if differentiates:
             return self._apply((graph, product, numbers), *operands)  # type: ignore[no-any-return]
         return product.run(graph, operands, numbers, ())
 
@@ -332,7 +334,7 @@ class Operation:
         try:
             parts: list[Any] = [self.name, options]
             fits = True
-            for operand, lines in zip(operands, self.lines_of(options)):
+            for operand, lines in zip(operands, self.lines or self.lines_of(options)):
                 if operand is None:
                     parts.append(None)
                     continue
@@ -343,7 +345,7 @@ class Operation:
                 parts += lines, line, operand.dtype, operand.get_device()
             key = tuple(parts)
             product = graph._products.get(key) if fits else None
-        except (AttributeError, IndexError, TypeError):
+        except (AttributeError, IndexError, TypeError):  # for which the check raises
             pass
         if product is None:
             self.check(graph, operands, *options)

@@ -226,6 +226,13 @@ class Pattern(Protocol):
     index: int  # of the GPU; -1 = the host
 
 
+class HeldPattern(Pattern, Protocol):
+    """The same with the addresses of its memory."""
+
+    def held(self) -> tuple[Any, int, int]:
+        """What holds the memory of rowptr and colind, and their addresses."""
+
+
 _CALL = ffi.typeof("warploom_call *")
 _MOST_APART = (2**32 - 1) // 8  # elements of any type that rows of B may lie apart
 
@@ -570,7 +577,7 @@ class OnceKind:
         self._keep = context(pattern.index), problem(request, 1)
         _bind(self.like, *self._keep, pattern, request.values)
 
-    def of(self, pattern: Pattern) -> Launcher:
+    def of(self, pattern: HeldPattern) -> Launcher:
         """The plan of a pattern."""
         return OncePlan(self, pattern)
 
@@ -581,8 +588,8 @@ class OncePlan(Launcher):
     __slots__ = ("_keep",)
 
     # Each mini-batch makes several, so the attributes of Launcher are set here alone.
-    def __init__(self, kind: OnceKind, pattern: Pattern) -> None:
-        rowptr, colind = self._keep = pattern.rowptr, pattern.colind
+    def __init__(self, kind: OnceKind, pattern: HeldPattern) -> None:
+        self._keep, rowptr, colind = pattern.held()
         rows, cols, nnz = pattern.rows, pattern.cols, pattern.nnz
         self.request = kind.request
         self.index = pattern.index
@@ -591,7 +598,7 @@ class OncePlan(Launcher):
         self.workspace = 0
         self.like = None
         self.call = call = _new(_CALL)
-        _bind_like(call, kind.like, rows, cols, nnz, rowptr.data_ptr(), colind.data_ptr())
+        _bind_like(call, kind.like, rows, cols, nnz, rowptr, colind)
 
 
 class KeptPlan(Launcher):
@@ -650,6 +657,10 @@ def index_type(rows: int, cols: int, nnz: int) -> torch.dtype:
     return torch.int32 if fits else torch.int64
 
 
+OUTSIDE = -100  # what warploom_convert returns on the host where edges lie outside
+NO_LOOPS = -1  # how many nodes get self loops
+
+
 def convert(
     edges: torch.Tensor, row: int, col: int, nnz: int, rows: int, cols: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -661,19 +672,23 @@ def convert(
     last row.
     """
     dtype = index_type(rows, cols, nnz)
-    device, index = edges.device, edges.get_device()
-    rowptr = torch.empty(rows + 1, dtype=dtype, device=device)
-    colind = torch.empty(nnz, dtype=dtype, device=device)
-    perm = torch.empty(nnz, dtype=dtype, device=device)
-    status = lib.warploom_convert(
-        context(index).handle,
-        [rows, cols, nnz, row, col, INDEX_TYPES[edges.dtype]],
-        [rowptr.data_ptr(), colind.data_ptr(), perm.data_ptr(), INDEX_TYPES[dtype]],
-        current_stream(index),
+    rowptr, colind, perm = (
+        torch.empty(n, dtype=dtype, device=edges.device) for n in (rows + 1, nnz, nnz)
     )
-    if status:
-        fail(status)
+    of, into = INDEX_TYPES[edges.dtype], INDEX_TYPES[dtype]
+    addresses = [rowptr.data_ptr(), colind.data_ptr(), perm.data_ptr()]
+    given, index = [rows, cols, nnz, row, col, of, NO_LOOPS], edges.get_device()
+    place_edges(context(index), given, [*addresses, into, 0, 0], index)
     return rowptr, colind, perm
+
+
+def place_edges(context_: Any, given: list[int], csr: list[int], index: int) -> int:
+    """warploom_convert on the device with this index; raises its errors."""
+    stream = raw_stream(index) if index >= 0 else 0
+    count: int = lib.warploom_convert(context_.handle, given, csr, index < 0, stream)
+    if count < 0 and count != OUTSIDE:
+        fail(-count)
+    return count
 
 
 def convert_pair(
@@ -684,17 +699,21 @@ def convert_pair(
 
 
 def convert_edges(
-    edges: torch.Tensor, rows: int, cols: int, to_source: bool = False
+    edges: torch.Tensor, rows: int, cols: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Convert an edge_index (2, edges). Rows are its targets, or with to_source its sources."""
+    """Convert an edge_index (2, edges), whose targets are rows."""
+    edges, row, col, nnz = ends_of(edges, False)
+    return convert(edges, row, col, nnz, rows, cols)
+
+
+def ends_of(edges: torch.Tensor, to_source: bool) -> tuple[torch.Tensor, int, int, int]:
+    """An edge_index as `convert` takes it: rows are its targets, or with to_source its sources."""
     if edges.stride(1) != 1:
         edges = edges.contiguous()
     first = edges.data_ptr()
     second = first + edges.stride(0) * edges.element_size()
     nnz = edges.shape[1]
-    if to_source:
-        return convert(edges, first, second, nnz, rows, cols)
-    return convert(edges, second, first, nnz, rows, cols)
+    return (edges, first, second, nnz) if to_source else (edges, second, first, nnz)
 
 
 def edge_shape(nnz: int, heads: int) -> tuple[int, ...]:

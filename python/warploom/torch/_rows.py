@@ -16,13 +16,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from warploom.torch._eager import multiply
-from warploom.torch._graph import Graph
+from warploom.torch._graph import Graph, OnceGraph
 from warploom.torch._internals import assert_on_device, is_deterministic, is_dispatched, quick_apply
 from warploom.torch._memory import memory_of
 from warploom.torch._plan import (
     DENSE_TYPES,
     Request,
-    convert_pair,
     current_stream,
     index_type,
     is_captured,
@@ -70,8 +69,8 @@ class Kept:
             if gathers:  # the lines ascend
                 graph = Graph(other._count(other.cols + 1), other.row(), cols=other.rows, once=True)
             else:
-                made = convert_pair(other.colind, other.rowptr[:-1], other.cols, other.rows)
-                graph = Graph._sorted_once(*made, other.cols, other.rows)
+                _, rowptr, colind = other.held()  # a line in each row
+                graph = OnceGraph(other.colind, colind, rowptr, other.nnz, other.cols, other.rows)
             self.made[gathers] = graph
         if graph.once and self.uses > _MEASURED and not is_captured(graph.index):
             graph = Graph(graph.rowptr, graph.colind, cols=graph.cols, perm=graph.perm)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from warploom.torch import _eager
-from warploom.torch._graph import Graph, need, need_tensor
-from warploom.torch._plan import DENSE_TYPES, convert_edges
+from warploom.torch._graph import Graph, OnceGraph, need, need_tensor
+from warploom.torch._plan import DENSE_TYPES, ends_of
 from warploom.torch._rows import find
 from warploom.torch.scatter import scatter_sum
 
@@ -40,10 +40,10 @@ def spmm(index: Tensor, value: Tensor, m: int, n: int, matrix: Tensor) -> Tensor
         return scatter_sum(terms, index[0], -2, dim_size=m)
     kept = find(index, ("spmm", m, n))
     if not kept.made:
-        made = convert_edges(index, m, n, to_source=True)
-        if not index.is_cuda and int(made[0][-1]) != index.shape[1]:  # a GPU would wait
+        made = OnceGraph(*ends_of(index, True), m, n)
+        if not made.is_whole:
             raise IndexError(f"warploom: index: has entries outside of {m} x {n}")
-        kept.made[False] = Graph._sorted_once(*made, m, n)
+        kept.made[False] = made
     graph = kept.graph()
     b = matrix.movedim(-2, 0)
     assert graph.perm is not None

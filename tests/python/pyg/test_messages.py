@@ -587,8 +587,8 @@ def test_control_flow_that_is_followed():
 )
 def test_edges_are_sorted_once(name, monkeypatch):
     """Also those that a layer makes of its edge_index in each step."""
-    sorts, original = [], _sorted.convert_edges
-    monkeypatch.setattr(_sorted, "convert_edges", lambda *args: sorts.append(1) or original(*args))
+    sorts, original = [], _sorted.OnceGraph
+    monkeypatch.setattr(_sorted, "OnceGraph", lambda *args: sorts.append(1) or original(*args))
     make, inputs = CASES[name]
     layer, edge_index = make(), graph()
     for _ in range(3):

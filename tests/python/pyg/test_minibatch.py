@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import GCNConv, GINConv, GraphConv, SAGEConv
 from torch_geometric.nn.conv import gcn_conv
+from torch_geometric.utils import loop
 
 import warploom.pyg
 from small_graphs import edges, features
 from warploom._native import lib
-from warploom.pyg import _norm, _sorted
+from warploom.pyg import _norm
 from warploom.torch import _plan
+from warploom.torch._graph import OnceGraph
 
 WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "unique_dim", "masked_select", "is_nonzero")
 
@@ -33,6 +35,7 @@ class NoWaits(TorchDispatchMode):
 LAYERS = {
     "gcn": lambda: GCNConv(8, 5),
     "gcn_improved": lambda: GCNConv(8, 5, improved=True, flow="target_to_source"),
+    "gcn_reversed": lambda: GCNConv(8, 5, flow="target_to_source"),
     "sage_mean": lambda: SAGEConv(8, 5),
     "sage_max": lambda: SAGEConv(8, 5, aggr="max"),
     "gin": lambda: GINConv(torch.nn.Linear(8, 5)),
@@ -60,11 +63,9 @@ def steps(model, batches, arguments=()):
 
 @pytest.mark.parametrize("weight", ["none", "constant", "trained"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_waits_for_nothing(name, weight, monkeypatch):
-    if weight != "none" and name not in ("gcn", "gcn_improved", "graph"):
+def test_waits_for_nothing(name, weight):
+    if weight != "none" and not name.startswith(("gcn", "graph")):
         pytest.skip("a layer without edge weights")
-    # The one wait that a GPU is spared.
-    monkeypatch.setattr(_sorted, "_check_range", lambda rowptr, edges: None)
     model = LAYERS[name]()
     if weight == "none" and name == "gcn_improved":
         pytest.skip("left to PyG's gcn_norm")
@@ -118,6 +119,37 @@ def test_normalise_is_gcn_norm(seed, nodes, count, loops, improved, flow, weight
         x = torch.rand((nodes, nodes), generator=generator, dtype=torch.float64)
         gradients = [torch.autograd.grad(c, values, x)[0] for c in (found, expected)]
         torch.testing.assert_close(*gradients, equal_nan=True)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    nodes=st.integers(1, 12),
+    count=st.integers(0, 40),
+    to_source=st.booleans(),
+    index=st.sampled_from([torch.int32, torch.int64]),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_edges_that_are_sorted_with_loops(seed, nodes, count, to_source, index, dtype):
+    """They are those of PyG's functions, in its order, with the weights of gcn_norm."""
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.randint(nodes, (2, count), generator=generator)
+    ends = _plan.ends_of(edge_index.to(index), to_source)
+    made = OnceGraph(*ends, nodes, nodes, loops=nodes, weights=dtype)
+    edges = loop.add_self_loops(loop.remove_self_loops(edge_index)[0], num_nodes=nodes)[0]
+    found = torch.stack([made.row(), made.colind] if to_source else [made.colind, made.row()])
+    assert made.is_whole and torch.equal(edges[:, made.perm.long()], found.long())
+    flow = "target_to_source" if to_source else "source_to_target"
+    expected = as_matrix(
+        gcn_conv.gcn_norm(edge_index, None, nodes, False, True, flow, dtype), nodes
+    )
+    torch.testing.assert_close(as_matrix((found.long(), made.weights), nodes), expected)
+
+
+@pytest.mark.parametrize("loops", [_plan.NO_LOOPS, 5])
+def test_edges_outside_are_seen(loops):
+    for wrong in (5, -1):
+        edge_index = torch.tensor([[0, 1], [2, wrong]])
+        assert not OnceGraph(*_plan.ends_of(edge_index, False), 5, 5, loops).is_whole
 
 
 def test_maxima_keep_pygs_norm():

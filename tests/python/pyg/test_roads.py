@@ -18,7 +18,7 @@ from layer_cases import CASES, NODES, draw, graph
 from test_messages import compare, own, step
 from warploom.pyg import _checks, _products, _propagate, _sorted, _trace
 
-LAYERS = int(os.environ.get("WARPLOOM_RANDOM_LAYERS", "24"))  # random ones
+LAYERS = 24  # random ones of a run
 FEW = 2**40  # edges times columns, of which no test has as many
 
 
@@ -183,15 +183,61 @@ class Drawn(MessagePassing):
         return value(self.depth)
 
 
-@pytest.mark.parametrize("seed", [*range(LAYERS), 30, 101])  # two with too long a gradient
+def drawn_of_pyg(seed):
+    """A layer with code of its own, and what it is called with besides x: of each edge."""
+    draws = random.Random(seed)
+    torch.manual_seed(seed)
+    name = draws.choice(["GCN", "SAGE", "Graph", "GIN", "GAT", "GATv2", "Transformer"])
+    one, other, third, fourth = (draws.random() < 0.5 for _ in range(4))
+    aggr = draws.choice(["sum", "mean", "max", "min"])
+    flow = draws.choice(["source_to_target", "target_to_source"])
+    heads, given = draws.randint(1, 3), {}
+    edges = draws.choice([None, 1, 4])
+    if name in ("GCN", "Graph") and one:
+        given["edge_weight"] = lambda count, at: draw(count, seed=at).abs() + 0.5
+    if name in ("GAT", "GATv2", "Transformer") and edges is not None:
+        given["edge_attr"] = lambda count, at: draw(count, edges, seed=at)
+    if name == "GCN":
+        options = {"improved": other, "add_self_loops": third, "normalize": fourth or third}
+        layer = pyg.GCNConv(6, 5, flow=flow, aggr=draws.choice(["sum", aggr]), **options)
+    elif name == "SAGE":
+        options = {"normalize": one, "root_weight": other, "project": third}
+        layer = pyg.SAGEConv(6, draws.choice([2, 9]), aggr=aggr, flow=flow, **options)
+    elif name == "Graph":
+        layer = pyg.GraphConv(6, draws.choice([2, 9]), aggr=aggr, flow=flow, bias=other)
+    elif name == "GIN":
+        network = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
+        layer = pyg.GINConv(network, eps=0.3, train_eps=one, flow=flow)
+    else:
+        options = {"heads": heads, "concat": one, "edge_dim": edges, "bias": other}
+        if name == "Transformer":
+            options.update(beta=third, root_weight=fourth or third)
+        else:
+            fill = draws.choice(["mean", "max", 0.5])
+            options.update(add_self_loops=third, residual=fourth, fill_value=fill)
+        layer = getattr(pyg, f"{name}Conv")(6, 4, **options)
+    return layer, given
+
+
+FULL = 1000  # random layers, of which a run without --full draws a part
+SEEDS = random.Random(os.environ.get("WARPLOOM_SEED", "0")).sample(range(FULL), LAYERS)
+
+
+@pytest.mark.parametrize("seed", range(FULL) if os.environ.get("WARPLOOM_FULL") else [*SEEDS, 30])
 def test_random_layers(seed):
-    """Each step has other numbers of nodes and edges."""
-    draws, layer = random.Random(seed), Drawn(seed)
+    """Each step has other numbers of nodes and edges. Of the layers with even numbers the message
+    is random; that of number 30 has too long a gradient."""
+    draws = random.Random(seed)
+    layer, given = drawn_of_pyg(seed)
+    if seed % 2 == 0:
+        layer, given = Drawn(seed), {"w": lambda count, at: draw(count, seed=at)}
+    layer = layer.double()
     for at in range(3):
         nodes, edges = draws.randint(5, 40), draws.randint(1, 300)
         edge_index = graph(nodes=nodes, edges=edges, seed=100 * seed + at)
-        inputs = {"x": draw(nodes, 6, seed=at), "w": draw(edges, seed=at + 7)}
-        expected = step(layer.double(), inputs, edge_index, torch.float64)
+        inputs = {"x": draw(nodes, 6, seed=at)}
+        inputs.update((name, drawn(edges, at + 7)) for name, drawn in given.items())
+        expected = step(layer, inputs, edge_index, torch.float64)
         with warploom.pyg.accelerate():
             found = step(layer, inputs, edge_index, torch.float64)
         compare(found, expected)

@@ -470,7 +470,7 @@ def test_an_index_is_sorted_once(walks, monkeypatch):
 def test_lines_that_ascend_are_not_sorted(monkeypatch):
     """segment_coo and segment_csr walk at their first use, also for the gradient."""
     compute_by("walk", monkeypatch)
-    monkeypatch.setattr(_rows, "convert_pair", None)
+    monkeypatch.setattr(_rows, "OnceGraph", None)
     index = index_of((EXTENT,), 0, is_sorted=True)
     indptr = torch.searchsorted(index, torch.arange(ROWS + 1))
     for segment, by in ((scatter.segment_coo, index), (scatter.segment_csr, indptr)):
