@@ -17,8 +17,8 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import MessagePassing, conv
 
-from warploom.torch._internals import has_no_elements
-from warploom.torch._sampling import has_global_hooks
+from warploom.torch._internals import has_global_hooks, has_no_elements
+from warploom.torch._sampling import has_other_hooks
 
 TRIED = ("2.8",)
 
@@ -84,7 +84,7 @@ def mode_of(layer: MessagePassing) -> str | None:
     if torch.compiler.is_compiling():  # which does not read an itemgetter
         has_hooks = any(state[name] for name in _HOOKS)
     else:
-        has_hooks = any(_hooks_of(state)) or has_global_hooks()
+        has_hooks = any(_hooks_of(state)) or (has_global_hooks() and has_other_hooks())
     return "hooks" if has_hooks or has_hooks_of(layer._modules.get("aggr_module")) else None
 
 

@@ -19,9 +19,8 @@ from typing import Any
 import torch
 
 from warploom.torch._capture import step_of_thread
-from warploom.torch._internals import is_deterministic, saves_by_hooks
+from warploom.torch._internals import has_global_hooks, is_deterministic, saves_by_hooks
 from warploom.torch._plan import is_captured
-from warploom.torch._sampling import has_global_hooks
 
 DEVICES = ("cuda",)  # whose kernels compile while another code computes
 THREADS = 8

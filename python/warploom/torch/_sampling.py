@@ -23,7 +23,6 @@ from torch.nn.modules import module as torch_modules
 from warploom import _arguments
 from warploom._problem import SAMPLES
 from warploom.torch._graph import Graph
-from warploom.torch._internals import has_global_hooks as _has_any_hook
 from warploom.torch._plan import Sample
 
 _FORMAT = "warploom sampling 1"
@@ -357,10 +356,8 @@ _GLOBAL_HOOKS = [
 ]
 
 
-def has_global_hooks() -> bool:
-    """Whether modules have hooks of all modules, besides those that follow which layer runs."""
-    if not _has_any_hook():
-        return False
+def has_other_hooks() -> bool:
+    """Whether there are hooks of all modules besides those that follow which layer runs."""
     own = {hook.id for follower in _in_use for hook in follower.hooks}
     return any(not own.issuperset(getattr(torch_modules, name)) for name in _GLOBAL_HOOKS)
 
