@@ -152,7 +152,7 @@ def test_a_page_says_what_is_not_measured(tmp_path):
     assert page.read_text() == text
 
 
-@pytest.mark.parametrize("name", ["distributed", "gnn", "papers", "performance", "sampling"])
+@pytest.mark.parametrize("name", ["distributed-inside", "gnn", "papers", "performance", "sampling"])
 def test_pages_have_the_tables_of_the_results(name, tmp_path):
     """After a run: python -m bench tables FILE --into PAGE."""
     root = Path(__file__).parents[3]
