@@ -104,7 +104,6 @@ static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   if (p->operation == WLM_MESSAGE) {
     add_nearest_message(s, spec);
     simpler.problem.operation = WLM_SPMM;
-    simpler.has_edge_lines = 0;
     simpler.problem.transpose = simpler.problem.want_argmax = 0;
     simpler.problem.argmax_type = WLM_I32;
   } else if (wlmi_is_attention(p)) {

@@ -187,6 +187,7 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
   IN_CONTEXT();
   if (!function || !parameters || extra || config->blockDimX > 1024 || config->blockDimY != 1 || config->blockDimZ != 1)
     return CUDA_ERROR_INVALID_VALUE;
+  if (!config->gridDimX || !config->gridDimY || !config->gridDimZ) return CUDA_ERROR_INVALID_VALUE;
   CUstream stream = config->hStream;
   fake.stream = stream;
   fake.overlaps = config->numAttrs == 1 && config->attrs[0].value.programmaticStreamSerializationAllowed;

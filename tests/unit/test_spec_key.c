@@ -46,3 +46,27 @@ TEST(keys_are_read_back) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     assert_int_equal(wlmi_spec_from_key(foreign[i], 24, &spec), WLM_ERR_UNSUPPORTED);
 }
+
+/* Loaded kernels are found by the id. */
+TEST(each_property_gives_another_id) {
+  static const char *const keys[] = {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+                                     "op=mul.sum,dense=f32,rowptr=i64,colind=i32,values=f32,sample=none",
+                                     "op=mul.sum,dense=f32,rowptr=i32,colind=i64,values=f32,sample=none",
+                                     "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f32,sample=none",
+                                     "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none",
+                                     "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none",
+                                     "op=div.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+                                     "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
+                                     "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,heads=8",
+                                     "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=bucket:64:none",
+                                     "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,transpose=1"};
+  enum { KEYS = sizeof keys / sizeof *keys };
+  wlmi_hash ids[KEYS];
+  for (int i = 0; i < KEYS; i++) {
+    wlmi_spec spec;
+    assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 24, &spec));
+    ids[i] = wlmi_spec_id(&spec);
+    for (int j = 0; j < i; j++)
+      if (!memcmp(&ids[i], &ids[j], sizeof *ids)) fail_msg("%s and %s have one id", keys[i], keys[j]);
+  }
+}
