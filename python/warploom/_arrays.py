@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import operator
 import sys
 from collections.abc import Iterable, Iterator
@@ -267,18 +268,54 @@ def require_unmoved(*arrays: Array | None) -> None:
             )
 
 
-def leading_dimension(array: Array) -> int:
-    """Return the elements from one row to the next of an operand with contiguous rows."""
+def order_of(array: Array) -> str:
+    """Return "F" where elements of a column are neighbours, and those of a row are not, else "C".
+
+    These are NumPy's names of the orders.
+    """
+    if len(array.shape) != 2 or 0 in array.shape or array.shape[1] == 1 or array.strides[1] == 1:
+        return "C"
+    rows = array.shape[0]
+    is_column = rows == 1 or array.strides[0] == 1
+    return "F" if is_column and array.strides[1] >= rows else "C"
+
+
+def leading_dimension(array: Array, order: str = "C") -> int:
+    """Return the elements from one row to the next, or in the order "F" from column to column.
+
+    ValueError: the elements of a row, or of a column, are no neighbours.
+    """
+    if order == "F":
+        return _column_dimension(array)
     columns, is_empty = 1, 0 in array.shape
     for extent, step in reversed(tuple(zip(array.shape[1:], array.strides[1:]))):
         if extent > 1 and step != columns and not is_empty:
-            raise ValueError(f"{array.name}: must be row-major: elements of a row are neighbours")
+            raise ValueError(
+                f"{array.name}: must be row-major or, with two dimensions, column-major; pass a "
+                "copy, such as numpy.ascontiguousarray makes"
+                if order_of(array) == "C"
+                else f"{array.name}: is column-major and the plan is for row-major arrays; make "
+                'the plan with the order "F", or pass a copy as of numpy.ascontiguousarray'
+            )
         columns *= extent
     if array.shape[0] <= 1 or is_empty:
         return columns
     if array.strides[0] < columns:
         raise ValueError(f"{array.name}: its rows overlap or run backwards; pass a row-major copy")
     return array.strides[0]
+
+
+def _column_dimension(array: Array) -> int:
+    rows, columns = array.shape[0], math.prod(array.shape[1:])
+    if 0 in array.shape:
+        return rows
+    is_column = rows == 1 or array.strides[0] == 1
+    if len(array.shape) > 2 or not is_column or (columns > 1 and array.strides[1] < rows):
+        raise ValueError(
+            f'{array.name}: is not column-major, and the plan is for the order "F"; pass a copy '
+            "as of numpy.asfortranarray"
+        )
+    return array.strides[1] if columns > 1 else rows
 
 
 # ---- allocating ----------------------------------------------------------------------

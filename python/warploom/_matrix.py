@@ -47,6 +47,8 @@ class Matrix:
         check: verify on the host that indptr and indices are in range, which takes one pass over
             them. Arrays on a GPU are not checked here.
         perm: the edge at each CSR position, kept as `Matrix.perm`.
+        base: 1 where indptr and indices count from 1, as in Fortran, Julia and Matlab. Positions,
+            such as those of argmax, count from 0.
 
     Raises:
         TypeError, ValueError: naming the array with a wrong type, shape, layout, device or content.
@@ -59,7 +61,9 @@ class Matrix:
         shape: tuple[int, int] | None = None,
         check: bool = True,
         perm: Any = None,
+        base: int = 0,
     ) -> None:
+        self.base = integer("base", base, most=1)
         indptr, indices, data, shape = _parts(source, shape)
         self.device = _arrays.device_of(indptr, "indptr")
         self.library = _arrays.library(indptr)
@@ -74,13 +78,13 @@ class Matrix:
         self.nnz = self._indices.shape[0]
         rows = self._indptr.shape[0] - 1
         if shape is None:
-            shape = rows, _largest(indices) + 1 if self.nnz else 0
+            shape = rows, _largest(indices) + 1 - base if self.nnz else 0
         self.shape = _shape(shape)
         if self.shape[0] != rows:
             raise ValueError(f"shape: has {self.shape[0]} rows and indptr {rows}")
         self._data = self._value_array(data, "data", stream)
         if flag("check", check) and self.device == "host":
-            _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1])
+            _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1], base)
         self._lock = threading.Lock()
         self._handle: Any = None
 
@@ -171,7 +175,7 @@ class Matrix:
         self.require_unmoved()
         struct = new("wlm_csr")
         struct.rows, struct.cols = self.shape
-        struct.nnz = self.nnz
+        struct.nnz, struct.base = self.nnz, self.base
         struct.rowptr, struct.rowptr_type = self._indptr.pointer, INDEX_TYPES[self._indptr.dtype]
         struct.colind, struct.colind_type = self._indices.pointer, INDEX_TYPES[self._indices.dtype]
         values = values or self._data
@@ -276,15 +280,19 @@ def _largest(indices: Any) -> int:
     return int((np_view(indices) if on_host else indices).max())
 
 
-def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int) -> None:
-    if indptr[0] != 0 or indptr[-1] != nnz:
+def _check_pattern(indptr: Any, indices: Any, nnz: int, cols: int, base: int) -> None:
+    if indptr[0] != base or indptr[-1] - base != nnz:
+        end = f"nnz + 1 = {nnz + 1}" if base else f"nnz = {nnz}"
+        hint = "" if indptr[0] != 1 - base else f"; is base {1 - base}?"
         raise ValueError(
-            f"indptr: goes from {indptr[0]} to {indptr[-1]}, not from 0 to nnz = {nnz}"
+            f"indptr: goes from {indptr[0]} to {indptr[-1]}, not from {base} to {end}{hint}"
         )
     if (indptr[1:] < indptr[:-1]).any():
         raise ValueError("indptr: decreases")
-    if nnz and (indices.min() < 0 or indices.max() >= cols):
-        raise ValueError(f"indices: {indices.min()} to {indices.max()} are not in 0 to {cols - 1}")
+    first, last = base, cols - 1 + base
+    if nnz and (indices.min() < first or indices.max() > last):
+        found = f"{indices.min()} to {indices.max()}"
+        raise ValueError(f"indices: {found} are not in {first} to {last}")
 
 
 def _edge_array(source: Any, name: str) -> tuple[Any, Any]:

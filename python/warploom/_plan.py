@@ -97,6 +97,8 @@ class Plan:
             or torch.
         operation: "spmm", or "sddmm" for the gradient of the values.
         bias: each call passes a bias.
+        b_order, c_order: "C", the default, for row-major or "F" for column-major B, and C or X, of
+            all calls.
         expected_calls: about how often the plan will be called. With 1, kernels that need
             preparation are left out, as a plan for `rebind` requires.
         variant: the name of the kernel to use, instead of a choice.
@@ -120,6 +122,8 @@ class Plan:
         dtype: Any = "float32",
         operation: str = "spmm",
         bias: bool = False,
+        b_order: str = "C",
+        c_order: str = "C",
         expected_calls: int = 100,
         variant: str | None = None,
         online: bool | dict[str, Any] = False,
@@ -136,6 +140,8 @@ class Plan:
             bias=self._bias,
             expected_calls=expected_calls,
             argmax_type=INDEX_TYPES[self.matrix.argmax_type],
+            b_order=b_order,
+            c_order=c_order,
             **options,
         )
         place = place_of(self.matrix, stream)

@@ -22,6 +22,7 @@ REDUCTIONS = {
     name: getattr(lib, "WLM_" + name.upper()) for name in ("sum", "mean", "max", "min", "prod")
 }
 EMPTY = {"zero": lib.WLM_EMPTY_ZERO, "identity": lib.WLM_EMPTY_IDENTITY}
+ORDERS = {"C": lib.WLM_ROW_MAJOR, "F": lib.WLM_COLUMN_MAJOR}
 SAMPLES = {
     "bucket": lib.WLM_SAMPLE_BUCKET,
     "fastrand": lib.WLM_SAMPLE_FASTRAND,
@@ -78,6 +79,8 @@ class Problem:
         bias: bool = False,
         expected_calls: int = 1,
         argmax_type: int = lib.WLM_I32,
+        b_order: str = "C",
+        c_order: str = "C",
         **options: Unpack[Options],
     ) -> None:
         unknown = sorted(set(options) - _NAMES)
@@ -106,6 +109,9 @@ class Problem:
         struct.transpose = self.transpose
         struct.heads = self.heads
         struct.want_argmax = self.argmax
+        self.b_order, self.c_order = b_order, c_order
+        struct.b_order = choose("b_order", b_order, ORDERS)
+        struct.c_order = choose("c_order", c_order, ORDERS)
         struct.argmax_type = argmax_type
         struct.epilogue.bias = flag("bias", bias)
         struct.epilogue.activation = self._text("activation", options.get("activation"))

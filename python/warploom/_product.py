@@ -82,8 +82,8 @@ class Call:
         self.args.alpha, self.args.beta = alpha, beta
         self.args.seed = _arguments.seed(seed)
 
-    def dense(self, array: Array, rows: int) -> int:
-        """Check the layout of a dense operand of `rows` rows; returns its leading dimension."""
+    def dense(self, array: Array, rows: int, order: str) -> int:
+        """Check a dense operand of `rows` rows in this order; returns its leading dimension."""
         problem = self.problem
         if array.dtype != problem.dtype:
             raise TypeError(f"{array.name}: has type {array.dtype}; expected {problem.dtype}")
@@ -92,11 +92,15 @@ class Call:
             shapes.append((rows,))
         if problem.heads > 1 and problem.n % problem.heads == 0:
             shapes.append((rows, problem.heads, problem.n // problem.heads))
-        return _arrays.leading_dimension(array.require((), *shapes))
+        return _arrays.leading_dimension(array.require((), *shapes), order)
 
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
         """Return the caller's `out`, or a new array of this shape, and its description."""
-        made = self.place.empty(shape, dtype) if out is None else out
+        made = out
+        if out is None and self.problem.c_order == "F" and len(shape) == 2:
+            made = self.place.empty(shape[::-1], dtype).T
+        elif out is None:
+            made = self.place.empty(shape, dtype)
         return made, self.place.read(made, "out").require((dtype,), shape, writable=True)
 
     def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
@@ -107,7 +111,7 @@ class Call:
                 raise TypeError('B: is None, which needs out and the message "copy_a"')
             shape = read_dense(out, "out", place).shape
         else:
-            args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+            args.b, args.ldb = b.pointer, self.dense(b, self.cols, problem.b_order)
             self.kept.append(b)
             shape = (self.rows, *b.shape[1:])
         if bias is not None:
@@ -116,12 +120,12 @@ class Call:
             args.bias = vector.pointer
             self.kept.append(vector)
         made, c = self.result(out, shape, problem.dtype)
-        args.c, args.ldc = c.pointer, self.dense(c, self.rows)
+        args.c, args.ldc = c.pointer, self.dense(c, self.rows, problem.c_order)
         self.kept.append(c)
         if not problem.argmax:
             return made
-        if args.ldc != problem.n and self.rows > 1:
-            raise ValueError("out: must be contiguous where argmax is wanted")
+        if problem.c_order == "F" or (args.ldc != problem.n and self.rows > 1):
+            raise ValueError("out: must be contiguous and row-major where argmax is wanted")
         positions = place.empty(shape, self.matrix.argmax_type)
         array = place.read(positions, "argmax")
         args.argmax = array.pointer
@@ -133,10 +137,10 @@ class Call:
         args, problem = self.args, self.problem
         if b is None and problem.needs_b:
             raise TypeError('B: is None, which needs the message "copy_a"')
-        args.x, args.ldc = x.pointer, self.dense(x, self.rows)
+        args.x, args.ldc = x.pointer, self.dense(x, self.rows, problem.c_order)
         self.kept.append(x)
         if b is not None:
-            args.b, args.ldb = b.pointer, self.dense(b, self.cols)
+            args.b, args.ldb = b.pointer, self.dense(b, self.cols, problem.b_order)
             self.kept.append(b)
         nnz, heads = self.matrix.nnz, problem.heads
         made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
@@ -177,10 +181,12 @@ def spmm(
 
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes; make a Matrix for repeated products.
-        B: dense, row-major: shape (K, n), (K,), or (K, heads, n / heads); float32, float16,
-            bfloat16 or float64. With transpose, M rows. None with the message "copy_a" and out.
-        out: the array for C, of B's type and the shape of the result. Rows must be contiguous. It
-            shares no memory with other operands.
+        B: dense: shape (K, n), (K,), or (K, heads, n / heads); float32, float16, bfloat16 or
+            float64. Row-major, or with shape (K, n) column-major, as `numpy.asfortranarray` and
+            `tensor.t()` make it; it is read where it is. With transpose, M rows. None with the
+            message "copy_a" and out.
+        out: the array for C, of B's type and the shape of the result, row-major or column-major
+            independently of B. It shares no memory with other operands. Without it C is row-major.
         values: used instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's
             type, or float32 if that is a 16-bit type.
         alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
@@ -207,7 +213,11 @@ def spmm(
         raise TypeError('B: is None, which needs out and the message "copy_a"')
     argmax_type = INDEX_TYPES[matrix.argmax_type]
     given = {"bias": bias is not None, "argmax_type": argmax_type}
-    product = problem(columns(shaped), shaped.dtype, **given, **options)
+    orders = {
+        "b_order": "C" if dense is None else _arrays.order_of(dense),
+        "c_order": "C" if out is None else _arrays.order_of(place.read(out, "out")),
+    }
+    product = problem(columns(shaped), shaped.dtype, **given, **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out, seed)
     result = call.spmm(dense, out, bias)
@@ -235,9 +245,9 @@ def sddmm(
 
     Args:
         A: a `Matrix` of shape (M, K), or what `Matrix` takes.
-        X: the gradient dC, dense, row-major: shape (M, n) or (M, heads, n / heads).
-        B: dense, row-major: shape (K, n) or (K, heads, n / heads), of X's type; None with the
-            message "copy_a".
+        X: the gradient dC, dense: shape (M, n), or row-major (M, heads, n / heads).
+        B: dense: shape (K, n), or row-major (K, heads, n / heads), of X's type; None with the
+            message "copy_a". X and B are row-major or column-major, each by itself.
         out: the array for the result; `alpha`, `beta`, `values` and `stream` are as for `spmm`.
         **options: message, reduce, heads and deterministic, see `Options`.
 
@@ -250,9 +260,14 @@ def sddmm(
     matrix = as_matrix(A)
     place = place_of(matrix, stream, X)
     x = read_dense(X, "X", place)
-    product = problem(columns(x), x.dtype, operation="sddmm", **options)
+    b = None if B is None else read_dense(B, "B", place)
+    orders = {
+        "b_order": "C" if b is None else _arrays.order_of(b),
+        "c_order": _arrays.order_of(x),
+    }
+    product = problem(columns(x), x.dtype, operation="sddmm", **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
-    result = call.sddmm(x, None if B is None else read_dense(B, "B", place), out)
+    result = call.sddmm(x, b, out)
     call.run_once()
     return result

@@ -154,7 +154,7 @@ def test_wrong_coordinates_are_named(error, text, row, col):
         (TypeError, "data: has type float32 and the dense operands float64", B.astype(float), {}),
         (ValueError, r"B: has shape \(4, 2\); expected \(5, 2\)", B[:4], {}),
         (ValueError, "B: has shape", B[None, None], {}),
-        (ValueError, "B: must be row-major", np.asfortranarray(B), {}),
+        (ValueError, "B: must be row-major or.*ascontiguousarray", np.tile(B, 2)[:, ::2], {}),
         (ValueError, "B: its rows overlap or run backwards", B[::-1], {}),
         (ValueError, "B: its strides are no multiples", np.zeros(5, "f4,u1")["f0"], {}),
         (TypeError, "B: is None", None, {}),
@@ -223,8 +223,7 @@ def test_an_array_with_dlpack_alone():
     assert warploom.spmm(a, Dlpack(B), out=wrapped) is wrapped
     assert np.allclose(out, C)
     assert np.allclose(warploom.spmm(a, Dlpack(np.tile(B, 3)[:, 2:4])), C)
-    with pytest.raises(ValueError, match="B: must be row-major"):
-        warploom.spmm(a, Dlpack(np.asfortranarray(B)))
+    assert np.allclose(warploom.spmm(a, Dlpack(np.asfortranarray(B))), C)
 
 
 def test_torch_on_the_host():
