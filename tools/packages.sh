@@ -1,7 +1,7 @@
 # The packages that warploom needs on Debian and Ubuntu; sourced by demo and check. docs/install.md has Fedora's, too.
 packages_build="cc:gcc cmake:cmake make:make lua5.4/lua.h:liblua5.4-dev sqlite3.h:libsqlite3-dev jansson.h:libjansson-dev zlib.h:zlib1g-dev lzma.h:liblzma-dev minizip/unzip.h:libminizip-dev xxhash.h:libxxhash-dev cmocka.h:libcmocka-dev"
 packages_check="ninja:ninja-build clang-format:clang-format i18n/locales/de_DE:locales"
-packages_all="clang:clang libclang_rt.fuzzer:libclang-rt-dev chromium:chromium" # for ./check --all
+packages_all="clang:clang libclang_rt.fuzzer:libclang-rt-dev chromium:chromium gfortran:gfortran eigen3/Eigen/src/SparseCore/SparseMatrix.h:libeigen3-dev" # for ./check --all
 packages_full="clang-tidy:clang-tidy cppcheck:cppcheck"
 packages_packages="dpkg-shlibdeps:dpkg-dev rpmbuild:rpm pkg-config:pkg-config" # for tools/check_packages
 packages_python="python3:python3 ensurepip:python3-venv Python.h:python3-dev" # for the Python package

@@ -26,7 +26,9 @@
  * Layout. A is rows x cols in CSR; its offsets and columns count from 0, or from 1 (wlm_csr.base); the columns of a row
  * may be unsorted and repeated. B is cols x n and C rows x n, both row-major with leading dimensions ldb >= n and
  * ldc >= n, or each of them column-major (wlm_problem.b_order, c_order) with ldb >= cols and ldc >= rows. Sizes (up to
- * 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works.
+ * 2^59 - 1) and offsets are int64_t, so rows x n above 2^31 works. CSC needs no copy: the CSC arrays of a matrix are
+ * the CSR arrays of its transpose, so give them as rowptr, colind and values, exchange rows and cols, and set
+ * wlm_problem.transpose = 1.
  *
  * Ownership. What a wlm_*_create call gives you, you give back to the matching _destroy. Every pointer that you pass in
  * stays yours and must outlive the object that got it. Strings returned through char ** are released with

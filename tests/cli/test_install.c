@@ -85,6 +85,45 @@ TEST(builds_by_pkg_config) {
   free(out);
 }
 
+static int lacks(const char *what) {
+  char line[256];
+  snprintf(line, sizeof line, "command -v pkg-config > /dev/null && { [ -e '%s' ] || command -v '%s' > /dev/null; }",
+           what, what);
+  return system(line) != 0;
+}
+
+/* Programs of other languages and libraries, whose matrices are column-major or count from 1. */
+TEST(solver_builds_by_pkg_config) {
+  if (lacks("cc")) skip();
+  char *out = shell(BUILD_AND_RUN("cg.c"));
+  assert_contains(out, "16 right-hand sides of 4096 unknowns: converged after ");
+  assert_contains(out, "largest residual < 1e-6");
+  free(out);
+}
+
+TEST(eigen_builds_by_pkg_config) {
+  static const char folder_of_eigen[] = "/usr/include/eigen3";
+  if (lacks(folder_of_eigen) || lacks("c++")) {
+    print_message("SKIPPED: no Eigen (libeigen3-dev)\n");
+    skip();
+  }
+  char *out = shell("c++ -Wall -o eigen '" WLM_SOURCE_DIR
+                    "/examples/eigen.cpp' -I /usr/include/eigen3 $(pkg-config --cflags --libs warploom); ./eigen");
+  assert_contains(out, "A * B   differs from Eigen by 0\nby CSC  differs from Eigen by 0\n");
+  free(out);
+}
+
+TEST(fortran_builds_by_pkg_config) {
+  if (lacks("gfortran")) {
+    print_message("SKIPPED: no gfortran\n");
+    skip();
+  }
+  char *out = shell("gfortran -std=f2008 -Wall -Werror -J . -o fortran '" WLM_SOURCE_DIR
+                    "/examples/spmm.f90' $(pkg-config --libs warploom); ./fortran");
+  assert_contains(out, "    7.   70.\n    6.   60.\n");
+  free(out);
+}
+
 /* warploom.pc names all that a program needs that links statically. */
 TEST(private_libraries_are_complete) {
   char *out = shell("cc -o static_example '" WLM_SOURCE_DIR
