@@ -39,6 +39,7 @@ struct product {
   const wlm_csr *a; /* SDDMM does not read its values */
   int64_t n;
   wlm_type type; /* type of all dense matrices */
+  int b_by_columns, dense_by_columns;
   const void *b; /* cols x n */
   void *dense;   /* rows x n: C, or dC, which is only read */
   void *values;  /* of SDDMM: the nnz results */
@@ -135,6 +136,12 @@ static wlm_status set(struct cusparse *baseline) {
   return WLM_OK;
 }
 
+static wlm_status describe(cusparseDnMatDescr_t *made, int64_t rows, int64_t n, const void *memory, cudaDataType type,
+                           int by_columns) {
+  return WLM_CUSPARSE(cusparseCreateDnMat, made, rows, n, by_columns ? rows : n, (void *)memory, type,
+                      by_columns ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW);
+}
+
 static wlm_status set_up(struct cusparse *baseline) {
   const struct product *p = &baseline->product;
   const wlm_csr *csr = &baseline->csr;
@@ -144,10 +151,8 @@ static wlm_status set_up(struct cusparse *baseline) {
     WLM_CHECK(WLM_CUSPARSE(cusparseCreateDnVec, &baseline->x, csr->cols, (void *)p->b, type));
     WLM_CHECK(WLM_CUSPARSE(cusparseCreateDnVec, &baseline->y, csr->rows, p->dense, type));
   }
-  WLM_CHECK(
-      WLM_CUSPARSE(cusparseCreateDnMat, &baseline->b, csr->cols, p->n, p->n, (void *)p->b, type, CUSPARSE_ORDER_ROW));
-  WLM_CHECK(
-      WLM_CUSPARSE(cusparseCreateDnMat, &baseline->dense, csr->rows, p->n, p->n, p->dense, type, CUSPARSE_ORDER_ROW));
+  WLM_CHECK(describe(&baseline->b, csr->cols, p->n, p->b, type, p->b_by_columns));
+  WLM_CHECK(describe(&baseline->dense, csr->rows, p->n, p->dense, type, p->dense_by_columns));
   WLM_CHECK(set(baseline));
   if (ways[baseline->way].preprocess) { /* a second time, so that the time of loading code is not counted */
     unset(baseline);
@@ -204,6 +209,8 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
       .a = wlmi_matrix_csr(operands->matrix),
       .n = operands->spec.problem.n,
       .type = operands->spec.problem.dense_type,
+      .b_by_columns = operands->spec.problem.b_order == WLM_COLUMN_MAJOR,
+      .dense_by_columns = operands->spec.problem.c_order == WLM_COLUMN_MAJOR,
       .b = wlmi_operands_find(operands, "b")->buffer.memory,
       .dense = is_sddmm ? wlmi_operands_find(operands, "x")->buffer.memory : operands->output[0].buffer.memory,
       .values = is_sddmm ? operands->output[0].buffer.memory : NULL};

@@ -1,5 +1,5 @@
-/* cuSPARSE's SpMM, SpMV and SDDMM as baselines for tuner/method.h: CSR and row-major dense matrices, all of one type,
- * with sums in f32 (f64 for f64). */
+/* cuSPARSE's SpMM, SpMV and SDDMM as baselines for tuner/method.h: CSR and dense matrices of the operands' orders, all
+ * of one type, with sums in f32 (f64 for f64). */
 #pragma once
 
 #include "tuner/method.h"

@@ -1,4 +1,5 @@
-/* Suites core, and half and bf16, the same in other types: the fastest candidates, the library's choice, our
+/* Suites core, half and bf16, the same in other types, and column_major, the same with column-major B and C (without
+ * GE-SpMM and the host's baselines, which are row-major): the fastest candidates, the library's choice, our
  * reimplementation of GE-SpMM and all ways of cuSPARSE (on the host: the host's baselines), timed together
  * (bench/comparison.c). */
 #include <string.h>
@@ -58,14 +59,16 @@ static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   wlmi_device *device = operands->device;
   const int on_gpu = device->info.limits.target == WLM_TARGET_CUDA;
   arena->chosen = add_ours(arena, NULL);
-  if (on_gpu) add_ge_spmm(arena);
+  const int is_row_major = arena->bench->suite->order == WLM_ROW_MAJOR;
+  const int host_baselines = is_row_major ? WLM_HOST_BASELINES : 0;
+  if (on_gpu && is_row_major) add_ge_spmm(arena);
   wlmi_method *baselines = &arena->methods[arena->ours];
   const int ways = wlmi_cusparse_ways(arena->bench->n);
   for (int way = 0; way < ways && on_gpu; way++)
     wlmi_method_cusparse(operands, way, &baselines[way], &result->preprocess[way]);
-  if (!on_gpu) wlmi_host_baselines_enter(operands, WLM_HOST_BASELINES, baselines);
+  if (!on_gpu) wlmi_host_baselines_enter(operands, host_baselines, baselines);
   result->baselines = baselines;
-  result->baseline_count = on_gpu ? ways : WLM_HOST_BASELINES;
+  result->baseline_count = on_gpu ? ways : host_baselines;
   arena->count = arena->ours + result->baseline_count;
   wlmi_comparison_check(&arena->comparison, baselines, result->baseline_count);
   WLM_CHECK(wlmi_comparison_time(device, arena->methods, arena->count, arena->bench->samples, &result->calls));
@@ -82,6 +85,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_status status;
   problem.n = bench->n;
   problem.dense_type = bench->suite->type;
+  problem.b_order = problem.c_order = bench->suite->order;
   WLM_TRY(wlmi_comparison_create(bench, NULL, NULL, &problem, &arena.comparison));
   WLM_TRY(enter_winners(&arena));
   WLM_TRY(last_round(&arena, &result));
@@ -103,6 +107,12 @@ static const char shown[] =
 #define ROW(name_, help_, type_) \
   { .name = name_, .help = help_, .shown = shown, .run = run, .list = "core", .type = type_ }
 
+const wlmi_bench_suite wlmi_suite_column_major = {.name = "column_major",
+                                                  .help = "suite core with column-major B and C",
+                                                  .shown = "us spread chosen_us cusparse.default max_rel_err variant",
+                                                  .run = run,
+                                                  .list = "core",
+                                                  .order = WLM_COLUMN_MAJOR};
 const wlmi_bench_suite wlmi_suite_core =
     ROW("core", "fp32 sum: all candidates, GE-SpMM, the baselines of the device", WLM_F32);
 const wlmi_bench_suite wlmi_suite_half = ROW("half", "suite core in f16", WLM_F16);

@@ -34,21 +34,23 @@ struct wlmi_bench_suite {
   int only_database;  /* the context leaves the shipped database out: choices follow from --db alone */
   int is_synthetic;   /* its file lists synthetic matrices only, so it runs without --data */
   wlm_type type;      /* of suite core's rows */
+  wlm_order order;    /* of B and C there */
   /* open is called before the first case, close after the last (also with NULL); both NULL if the suite has no state.
    */
   wlm_status (*open)(const wlmi_cli_options *options, wlm_context *context, void **state);
   void (*close)(void *state);
 };
 
-extern const wlmi_bench_suite wlmi_suite_core;      /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
-extern const wlmi_bench_suite wlmi_suite_half;      /* the same in f16 */
-extern const wlmi_bench_suite wlmi_suite_bf16;      /* the same in bf16 */
-extern const wlmi_bench_suite wlmi_suite_papers;    /* the steps of GE-SpMM, in GFLOP/s */
-extern const wlmi_bench_suite wlmi_suite_sampled;   /* edge sampling against exact kernels */
-extern const wlmi_bench_suite wlmi_suite_selection; /* the choice against the best kernel */
-extern const wlmi_bench_suite wlmi_suite_operators; /* other operators and types */
-extern const wlmi_bench_suite wlmi_suite_minibatch; /* blocks of a neighbour sampler, each used once */
-extern const wlmi_bench_suite wlmi_suite_dispatch;  /* host time of the library's calls */
+extern const wlmi_bench_suite wlmi_suite_core;         /* every kernel of an f32 sum, the choice, GE-SpMM, cuSPARSE */
+extern const wlmi_bench_suite wlmi_suite_half;         /* the same in f16 */
+extern const wlmi_bench_suite wlmi_suite_bf16;         /* the same in bf16 */
+extern const wlmi_bench_suite wlmi_suite_column_major; /* suite core with column-major B and C */
+extern const wlmi_bench_suite wlmi_suite_papers;       /* the steps of GE-SpMM, in GFLOP/s */
+extern const wlmi_bench_suite wlmi_suite_sampled;      /* edge sampling against exact kernels */
+extern const wlmi_bench_suite wlmi_suite_selection;    /* the choice against the best kernel */
+extern const wlmi_bench_suite wlmi_suite_operators;    /* other operators and types */
+extern const wlmi_bench_suite wlmi_suite_minibatch;    /* blocks of a neighbour sampler, each used once */
+extern const wlmi_bench_suite wlmi_suite_dispatch;     /* host time of the library's calls */
 
 /* ---- suite_file.c ---- */
 

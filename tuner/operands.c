@@ -223,16 +223,20 @@ static void fill_call(wlmi_operands *operands) {
   operands->host.attention = &operands->attention[1];
 }
 
-/* That of the call, where it is given; of a message ldb and ldc are for arrays that are n wide. */
-static int64_t take_ld(wlmi_operands *operands, const wlmi_array *array) {
+static int is_by_columns(const wlmi_array *array) { return array->by_columns && array->columns > 1; }
+
+/* That of the call, where it is given; of a message ldb and ldc are for arrays that are n wide. Column-major arrays
+ * have no padding, and the host's copies are by rows. */
+static int64_t take_ld(wlmi_operands *operands, const wlmi_array *array, int64_t lines) {
   int64_t ld = array->columns, given = 0;
   if (!array->ld_name) return ld;
   memcpy(&given, struct_of(operands, array, 0) + array->ld_from, sizeof given);
   if (operands->message && ld == operands->spec.problem.n)
     given = array->is_output ? operands->call.ldc : operands->call.ldb;
-  if (given) ld = given;
+  if (given && !is_by_columns(array)) ld = given;
+  const int64_t of_call = is_by_columns(array) ? lines : ld;
   for (int of_host = 0; of_host < 2; of_host++)
-    memcpy(struct_of(operands, array, of_host) + array->ld_from, &ld, sizeof ld);
+    memcpy(struct_of(operands, array, of_host) + array->ld_from, of_host ? &ld : &of_call, sizeof ld);
   return ld;
 }
 
@@ -248,6 +252,7 @@ static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_
   const wlm_csr *a = wlmi_matrix_csr(operands->matrix);
   const int is_out = array->is_output, is_positions = array->element == WLM_ELEMENT_POSITION;
   const int is_read = !is_out || (!array->result && !is_positions && operands->call.beta != 0);
+  const int64_t lines = wlmi_array_lines(array, a->rows, a->cols, a->nnz);
   wlmi_call_array *o = is_out ? &operands->output[operands->outputs++] : &operands->input[operands->inputs++];
   *o = (wlmi_call_array){.array = array,
                          .name = array->name,
@@ -258,9 +263,10 @@ static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_
                          .byte = is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON,
                          .type = wlmi_array_type(array, p),
                          .size = array->size,
-                         .lines = wlmi_array_lines(array, a->rows, a->cols, a->nnz),
+                         .by_columns = is_by_columns(array),
+                         .lines = lines,
                          .width = array->columns,
-                         .ld = take_ld(operands, array),
+                         .ld = take_ld(operands, array, lines),
                          .more_terms = more_terms(p, array)};
   const wlm_status status =
       wlmi_buffer_make(operands->device, o->size, o->lines, o->ld, o->name, is_read ? &o->host : NULL, &o->buffer);
@@ -283,13 +289,10 @@ static wlm_status make_message(wlmi_operands *operands) {
 
 /* Copies what the call reads; with `moved` only what a shift moves. */
 static wlm_status copy_inputs(wlmi_operands *operands, int moved) {
-  const wlmi_device_ops *ops = operands->device->ops;
   wlm_status status = WLM_OK;
   for (int i = 0; i < operands->inputs && status == WLM_OK; i++) {
     const wlmi_call_array *o = &operands->input[i];
-    const size_t bytes = wlmi_call_array_bytes(o);
-    if (bytes && o->moves >= moved)
-      status = ops->copy_in(operands->device, wlmi_call_array_memory(operands, o), o->host, bytes);
+    if (wlmi_call_array_bytes(o) && o->moves >= moved) status = wlmi_call_array_put(operands, o);
   }
   fill_call(operands);
   return status;
@@ -343,7 +346,8 @@ static int are_alike(const wlm_problem *p, const wlm_execute_args *call, const w
   const wlm_problem *q = &lender->spec.problem;
   return is_plain(p, call) && is_plain(q, &lender->call) && p->dense_type == q->dense_type && p->n == q->n &&
          call->ldb == lender->call.ldb && call->ldc == lender->call.ldc && p->transpose == q->transpose &&
-         p->heads == q->heads && !lender->a.shares && (!p->transpose || p->sampling.sample == WLM_SAMPLE_NONE);
+         p->heads == q->heads && p->b_order == q->b_order && p->c_order == q->c_order && !lender->a.shares &&
+         (!p->transpose || p->sampling.sample == WLM_SAMPLE_NONE);
 }
 
 wlm_status wlmi_operands_create_beside(const wlmi_operands *lender, wlm_context *context, const wlm_matrix *matrix,

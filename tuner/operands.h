@@ -22,13 +22,15 @@ typedef struct wlmi_buffer {
  * position. */
 enum { WLM_GUARD = 4096, WLM_RESULT_POISON = 0xFF, WLM_POSITION_POISON = 0xA5 };
 
-/* An array that the call reads or writes. */
+/* An array that the call reads or writes. On the host it is row-major; on the device column-major without padding, if
+ * the problem says so. */
 typedef struct wlmi_call_array {
   const wlmi_array *array; /* its row of the table */
   const char *name;
   int result;       /* of an output: the numbers and the positions of one result have the same one */
   int is_positions; /* it holds positions of edges, not numbers */
   int of_edges;     /* its lines are the edges of A */
+  int by_columns;   /* it is column-major on the device, and has two or more columns */
   int moves;        /* whether a shift moves it: its lines have n elements */
   int byte;         /* that an output is filled with before a call */
   wlm_type type;    /* of numbers */
@@ -88,6 +90,11 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands);
 /* After a call into poisoned memory: WLM_ERR_MISMATCH if it wrote before or behind an output, or, with `padding`,
  * between its columns and its leading dimension. */
 wlm_status wlmi_operands_intact(const wlmi_operands *operands, int padding);
+/* Copies to the device what an array holds before a call. */
+wlm_status wlmi_call_array_put(const wlmi_operands *operands, const wlmi_call_array *operand);
+/* Reads lines of the device's array, of ld elements each. */
+wlm_status wlmi_call_array_read(const wlmi_operands *operands, const wlmi_call_array *operand, int64_t first,
+                                int64_t lines, char *to);
 /* Where an array begins at present, and its size there. */
 char *wlmi_call_array_memory(const wlmi_operands *operands, const wlmi_call_array *operand);
 size_t wlmi_call_array_bytes(const wlmi_call_array *operand);

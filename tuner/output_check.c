@@ -263,9 +263,11 @@ static wlm_status copy_lines(const wlmi_output_check *check, const lines *of, co
     while (i + run < of->count && (first[run].in_memory - first[run - 1].in_memory) * row <= NEAR_BYTES + row &&
            (first[run].in_memory - first->in_memory + 1) * row <= PIECE_BYTES)
       run++;
-    const int64_t bytes = (first[run - 1].in_memory - first->in_memory) * row + used;
-    const wlm_status status =
-        device->ops->copy_out(device, check->piece, memory + first->in_memory * row, (size_t)bytes);
+    const int64_t apart = first[run - 1].in_memory - first->in_memory;
+    const wlm_status status = output->by_columns
+                                  ? wlmi_call_array_read(from, output, first->in_memory, apart + 1, check->piece)
+                                  : device->ops->copy_out(device, check->piece, memory + first->in_memory * row,
+                                                          (size_t)(apart * row + used));
     if (status != WLM_OK) return status;
     for (int64_t k = 0; k < run; k++)
       memcpy(check->found + first[k].at * used, check->piece + (first[k].in_memory - first->in_memory) * row,

@@ -1,6 +1,7 @@
 /* Memory of arrays, and the list of what a call writes: poisoned before the call, and checked around its edges
  * afterwards. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/memory.h"
 #include "core/problem/element.h"
@@ -59,9 +60,46 @@ size_t wlmi_call_array_bytes(const wlmi_call_array *output) {
   return (size_t)(output->lines * output->ld) * output->size;
 }
 
+/* Moves the elements of lines between rows and columns of `lines` elements. */
+static void turn(const wlmi_call_array *a, int64_t lines, int to_columns, const char *from, char *to) {
+  const size_t size = a->size;
+#pragma omp parallel for
+  for (int64_t line = 0; line < lines; line++)
+    for (int64_t j = 0; j < a->width; j++) {
+      const size_t row = (size_t)(line * a->ld + j) * size, column = (size_t)(j * lines + line) * size;
+      memcpy(to + (to_columns ? column : row), from + (to_columns ? row : column), size);
+    }
+}
+
+wlm_status wlmi_call_array_put(const wlmi_operands *operands, const wlmi_call_array *a) {
+  char *const memory = wlmi_call_array_memory(operands, a), *columns = NULL;
+  const size_t bytes = wlmi_call_array_bytes(a);
+  if (!a->by_columns) return operands->device->ops->copy_in(operands->device, memory, a->host, bytes);
+  WLM_CHECK(wlmi_alloc_array((int64_t)bytes, 1, a->name, (void **)&columns));
+  turn(a, a->lines, 1, a->host, columns);
+  const wlm_status status = operands->device->ops->copy_in(operands->device, memory, columns, bytes);
+  wlmi_free(columns);
+  return status;
+}
+
+wlm_status wlmi_call_array_read(const wlmi_operands *operands, const wlmi_call_array *a, int64_t first, int64_t lines,
+                                char *to) {
+  const char *const memory = wlmi_call_array_memory(operands, a);
+  const size_t line = (size_t)a->ld * a->size, part = (size_t)lines * a->size;
+  char *columns = NULL;
+  wlmi_device *device = operands->device;
+  if (!a->by_columns) return device->ops->copy_out(device, to, memory + (size_t)first * line, (size_t)lines * line);
+  wlm_status status = wlmi_alloc_array(lines, line, a->name, (void **)&columns);
+  for (int64_t j = 0; status == WLM_OK && j < a->width; j++)
+    status = device->ops->copy_out(device, columns + (size_t)j * part,
+                                   memory + (size_t)(j * a->lines + first) * a->size, part);
+  if (status == WLM_OK) turn(a, lines, 0, columns, to);
+  wlmi_free(columns);
+  return status;
+}
+
 int wlmi_pieces_next(wlmi_pieces *p, wlm_status *status) {
   const wlmi_call_array *a = p->array;
-  wlmi_device *device = p->operands->device;
   const size_t line = (size_t)a->ld * a->size;
   const int64_t most = line && line < PIECE_BYTES ? (int64_t)(PIECE_BYTES / line) : 1;
   p->first += p->lines;
@@ -69,8 +107,7 @@ int wlmi_pieces_next(wlmi_pieces *p, wlm_status *status) {
   if (p->lines > 0 && !p->data && *status == WLM_OK)
     *status = wlmi_alloc_array(p->lines, line, "a piece of a result", (void **)&p->data);
   if (p->lines > 0 && *status == WLM_OK) {
-    const char *memory = wlmi_call_array_memory(p->operands, a) + (size_t)p->first * line;
-    *status = device->ops->copy_out(device, p->data, memory, (size_t)p->lines * line);
+    *status = wlmi_call_array_read(p->operands, a, p->first, p->lines, p->data);
     if (*status == WLM_OK) return 1;
   }
   wlmi_free(p->data);
@@ -87,9 +124,7 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   WLM_CHECK(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
-    if (output->host)
-      WLM_CHECK(device->ops->copy_in(device, wlmi_call_array_memory(operands, output), output->host,
-                                     wlmi_call_array_bytes(output)));
+    if (output->host) WLM_CHECK(wlmi_call_array_put(operands, output));
   }
   return device->ops->synchronize(device, NULL);
 }

@@ -85,8 +85,7 @@ static wlm_status take(const wlmi_operands *to, const wlmi_call_array *from, con
   for (int64_t i = 0; i < (from->is_positions ? 0 : count); i++)
     numbers[i] = wlmi_element_get(from->type, from->host, i);
   if (wide->array->is_output) return WLM_OK;
-  return to->device->ops->copy_in(to->device, wlmi_call_array_memory(to, wide), wide->host,
-                                  wlmi_call_array_bytes(wide));
+  return wlmi_call_array_put(to, wide);
 }
 
 static wlm_status take_operands(const wlmi_operands *o, const wlmi_operands *to) {

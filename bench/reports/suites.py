@@ -248,6 +248,7 @@ SUITES: dict[str, tuple[Callable[[pd.DataFrame], Summary], dict[str, Collection[
     "core": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "half": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "bf16": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
+    "column_major": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "operators": (_operators, dict.fromkeys(("matrix", "n", "op", "type"))),
     "papers": (_papers, dict.fromkeys(("matrix", "n", "gflops", "best"))),
     "sampled": (_sampled, dict.fromkeys(("matrix", "n", "strategy", "s", "us", "variant"))),

@@ -107,4 +107,23 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
   }
 }
 
+/* Every element is compared with float64, through copies with rows of 9 elements that begin at multiples of 16 bytes.
+ */
+TEST(suite_column_major_is_checked) {
+  command c;
+  char results[320], *value;
+  snprintf(results, sizeof results, "%s/column_major.jsonl", folder.path);
+  command_expect(&c, &folder, 0, "bench", "column_major", "--device", "host", "--samples", "3", "-n", "9", "--out",
+                 results, "uniform:rows=300,d=5");
+  command_release(&c);
+  char *text = text_of(results), *line = line_of(text, 0);
+  assert_json_at(line, "$.suite", "column_major");
+  assert_true(json_number_at(line, "$.us") > 0 && json_number_at(line, "$.max_rel_err") < 1e-5);
+  assert_int_equal((int)json_number_at(line, "$.checked_rows"), 300);
+  value = json_at(line, "$.host_rivals"); /* which are row-major */
+  assert_null(value);
+  free(line);
+  free(text);
+}
+
 GROUP(home_begin, folder_end)
