@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,6 +148,43 @@ class Matrix:
             nodes = 1 + max(int(edge_index.max()), -1) if edge_index.shape[1] else 0
             shape = (nodes, nodes)
         return cls.from_coo(edge_index[1], edge_index[0], data, shape=shape, check=check)
+
+    @classmethod
+    def block_diagonal(cls, blocks: Iterable[Any], *, check: bool = True) -> Matrix:
+        """Make one matrix of many, whose product computes theirs in one call.
+
+        Rows and columns of a block follow those of the blocks before it. So B has the blocks'
+        operands below each other, and C their results. The blocks are what `Matrix` takes; their
+        arrays are copied. On the host they may be of any library; on a GPU this needs CuPy.
+
+        ValueError, TypeError: some blocks have values and others none, or values of other types.
+        """
+        matrices = [as_matrix(block) for block in blocks]
+        if not matrices:
+            raise ValueError("blocks: is empty")
+        rows, cols = (sum(matrix.shape[i] for matrix in matrices) for i in range(2))
+        nnz = sum(matrix.nnz for matrix in matrices)
+        wide = max(rows, cols, nnz) >= 2**31
+        parts: list[list[Any]] = [[], [], []]
+        first_edge = first_column = 0
+        for matrix in matrices:
+            indptr, numeric = _edge_array(matrix.indptr, "indptr")
+            indices, _ = _edge_array(matrix.indices, "indices")
+            index_type = numeric.int64 if wide else numeric.int32
+            end = None if matrix is matrices[-1] else -1
+            offsets = indptr[:end].astype(numeric.int64) + (first_edge - matrix.base)
+            parts[0].append(offsets.astype(index_type))
+            columns = indices.astype(numeric.int64) + (first_column - matrix.base)
+            parts[1].append(columns.astype(index_type))
+            if matrix.data is not None:
+                parts[2].append(_edge_array(matrix.data, "data")[0])
+            first_edge, first_column = first_edge + matrix.nnz, first_column + matrix.shape[1]
+        if 0 < len(parts[2]) < len(matrices):
+            raise ValueError("blocks: some have values and others none")
+        if len({(array.dtype, array.shape[1:]) for array in parts[2]}) > 1:
+            raise TypeError("blocks: their values have several types, or numbers of heads")
+        indptr, indices, data = (numeric.concatenate(part) if part else None for part in parts)
+        return cls((indptr, indices, data), shape=(rows, cols), check=check)
 
     @property
     def dtype(self) -> str | None:
