@@ -1,7 +1,8 @@
 """The suite "layers": steps of PyG's layers on warploom and in PyG, one JSON line each.
 
 A step is forward and backward with the gradients of the nodes' features and of all parameters, from
-the third one on with the same edge_index. A line has its time on the host's clock, its GPU work,
+the third one on with the same edge_index. With a graph named `pubmed/new` each step has a new
+edge_index with another number of edges. A line has its time on the host's clock, its GPU work,
 whether warploom serves the layer, and the reason if not.
 """
 
@@ -11,7 +12,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product, repeat
 from typing import Any, NamedTuple
 
 import torch
@@ -27,6 +28,8 @@ from bench.results_file import Line
 from warploom import pyg
 
 GRAPHS = ("pubmed", "twin:arxiv")
+NEW = "/new"  # at the end of a graph's name
+SPAN = 997  # steps after which the number of edges is the same again
 EDGE_FEATURES = 16
 # A gradient that is 0 but for rounding, as by a bias before a softmax, is compared with this part
 # of the largest gradient's norm.
@@ -67,23 +70,36 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 
 def _shape(name: str, settings: Settings) -> Shape:
-    graph = settings.load(name)
+    graph = settings.load(name.removesuffix(NEW))
     edge_index = torch.from_numpy(graph.edges()).to(settings.device)
     n = settings.n
     return Shape(edge_index, graph.nodes, n, n, n // 2, EDGE_FEATURES, torch.float32)
 
 
 class _Call(NamedTuple):
-    """What a layer is called with."""
+    """What a layer is called with. steps: their numbers, each of which leaves out as many of the
+    first edges; None: all steps have the same edge_index."""
 
     inputs: dict[str, Tensor]
     edge_index: Tensor
     is_autocast: bool
+    steps: Iterator[int] | None = None
 
     def of(self, layer: Any) -> Tensor:
-        device = self.edge_index.device.type
-        with torch.autocast(device, torch.bfloat16, enabled=self.is_autocast):
-            return layer(edge_index=self.edge_index, **self.inputs)  # type: ignore[no-any-return]
+        edges, inputs = self.edge_index, self.inputs
+        if self.steps is not None:
+            first = next(self.steps) % min(SPAN, edges.size(1) // 2)
+            edges = edges[:, first:].clone(memory_format=torch.contiguous_format)
+            inputs = {
+                name: given[first:] if name.startswith("edge_") else given
+                for name, given in inputs.items()
+            }
+        with torch.autocast(edges.device.type, torch.bfloat16, enabled=self.is_autocast):
+            return layer(edge_index=edges, **inputs)  # type: ignore[no-any-return]
+
+    def counted(self) -> _Call:
+        """The same for steps that are counted from 0 on."""
+        return self if self.steps is None else self._replace(steps=count())
 
 
 def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Callable[[], list[Tensor]]:
@@ -120,7 +136,8 @@ def _in_float64(layer: Any, call: _Call, upstream: Tensor) -> list[Tensor]:
         name: x.detach().double().requires_grad_(x.requires_grad) if x.is_floating_point() else x
         for name, x in call.inputs.items()
     }
-    return _step(wide, _Call(inputs, call.edge_index, False), upstream.double(), False)()
+    wide_call = call._replace(inputs=inputs, is_autocast=False)
+    return _step(wide, wide_call, upstream.double(), False)()
 
 
 def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Tensor]) -> Line:
@@ -149,10 +166,12 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
     for name in ("x", "x_0"):
         if name in inputs:
             inputs[name].requires_grad_()
-    call = _Call(inputs, shape.edge_index, case.type == "autocast")
+    same = repeat(1) if case.graph.endswith(NEW) else None  # what is compared has these edges
+    call = _Call(inputs, shape.edge_index, case.type == "autocast", same)
     with torch.no_grad():
         upstream = torch.randn_like(call.of(plain))
-    own = _step(copy.deepcopy(plain), call, upstream, True)
+    layer = copy.deepcopy(plain)
+    own = _step(layer, call, upstream, True)
     for _ in range(2):
         own()
     pyg.report(reset=True)
@@ -164,6 +183,8 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
     exact = expected if case.type == "f32" else _in_float64(plain, call, upstream)
     errors = _errors(case, found, expected, exact)
     del found, expected, exact
+    own = _step(layer, call.counted(), upstream, True)
+    other = _step(plain, call.counted(), upstream, False)
     times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
     line: Line = {"served": served, "reason": reason, **times, **errors}
     if shape.device.type == "cuda":

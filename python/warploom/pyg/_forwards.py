@@ -62,10 +62,6 @@ def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
     return False
 
 
-def _once(call: Operands, x: Tensor) -> Tensor:
-    return call.multiply(x)
-
-
 def _power(call: Operands, x: Tensor, times: int) -> Tensor:
     for _ in range(times):
         x = call.multiply(x)
@@ -122,7 +118,7 @@ def _gcn(
     )
     if call is None:
         return None
-    return _added(*ordered(layer, call, linear_map, False, ("power", 1), _once))
+    return _added(*ordered(layer, call, linear_map, False, ("power", 1), Operands.multiply))
 
 
 def _gcn_compiled(
@@ -170,7 +166,7 @@ def _with_root(
     source, target = x
     if call.x is not source:
         return None
-    out, bias = ordered(layer, call, map_of(module, source), True, ("power", 1), _once)
+    out, bias = ordered(layer, call, map_of(module, source), True, ("power", 1), Operands.multiply)
     if root is None or target is None:
         return _added(out, bias)
     if bias is not None:  # one addition for both
@@ -242,7 +238,7 @@ def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | 
         first, *rest = network
     if reduce not in _LINEAR or call.x is not x or not _is_free(layer, edge_index):
         return network(call.multiply(call.x))  # type: ignore[no-any-return]
-    out = _added(*ordered(layer, call, map_of(first, x), True, ("power", 1), _once))
+    out = _added(*ordered(layer, call, map_of(first, x), True, ("power", 1), Operands.multiply))
     for module in rest:
         out = module(out)
     return out

@@ -115,7 +115,7 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added
         )
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
-        edges = plain_edges(edge_index)
+        edges = edge_index if type(edge_index) is Tensor else plain_edges(edge_index)
     loops = NO_LOOPS if added is None else min(rows, cols)
     weights = None if added is LOOPS else added
     graph = OnceGraph(*ends_of(edges, to_source), rows, cols, loops, weights)

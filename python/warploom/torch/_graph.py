@@ -702,14 +702,7 @@ class Graph:
         """The same for rows with edges; others, which no product reads, are unspecified."""
         if x.dtype not in (torch.float32, torch.float64) or x.dim() != 2:
             return self.divide_by_degrees(x)
-        if self.index >= 0 or not self.once or x.numel() > _MOST_DIVIDED or not x.is_contiguous():
-            return x / self.degrees().unsqueeze(1)
-        y = torch.empty_like(x)
-        lib.warploom_divide_rows(
-            x.data_ptr(), y.data_ptr(), *x.shape, x.dtype is torch.float64, self.held()[1],
-            INDEX_TYPES[self.rowptr.dtype],
-        )  # fmt: skip
-        return y
+        return x / self.degrees().unsqueeze(1)
 
     def mean_weights(self, dtype: torch.dtype) -> torch.Tensor:
         """1 / edges of the row, for each edge: the sum with these values is the mean; (nnz,)."""
@@ -887,6 +880,23 @@ class OnceGraph(Graph):
 
     def held(self) -> tuple[Any, int, int]:
         return self._held
+
+    def divide_used_rows(self, x: torch.Tensor) -> torch.Tensor:
+        is_wide = x.dtype is torch.float64
+        if (
+            (is_wide or x.dtype is torch.float32)
+            and self.index < 0
+            and x.dim() == 2
+            and x.is_contiguous()
+            and x.numel() <= _MOST_DIVIDED
+        ):
+            memory, rowptr, _ = self._held
+            y = torch.empty_like(x)
+            lib.warploom_divide_rows(
+                x.data_ptr(), y.data_ptr(), *x.shape, is_wide, rowptr, INDEX_TYPES[memory.dtype]
+            )
+            return y
+        return super().divide_used_rows(x)
 
 
 torch.serialization.add_safe_globals([Graph])  # for torch.load(weights_only=True)

@@ -432,7 +432,8 @@ class Launcher:
         if values is not None:
             values = values.contiguous()
             address = values.data_ptr()
-        self.renew()
+        if self.like is not None:  # of a kept plan
+            self.renew()
         size, index = self.workspace, self.index
         work = torch.empty(size, dtype=torch.uint8, device=self.device) if size else None
         status = _run(

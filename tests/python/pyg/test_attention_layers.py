@@ -177,7 +177,9 @@ def test_self_loops_are_added_once(monkeypatch):
         gat_conv, "add_self_loops", lambda *a, **k: calls.append(1) or original(*a, **k)
     )
     layer, x, edge_index = GATConv(8, 5), features(30), edges(120)
+    expected = layer(x, edge_index)
+    calls.clear()
     with warploom.pyg.accelerate():
         for _ in range(3):
-            layer(x, edge_index)
-    assert len(calls) == 1
+            torch.testing.assert_close(layer(x, edge_index), expected)
+    assert not calls  # of PyG's function: on the CPU edges get loops when they are sorted

@@ -218,6 +218,16 @@ def read(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def test_layers_with_new_edges(tmp_path):
+    """With edges that have weights, too."""
+    pytest.importorskip("torch_geometric")
+    out, graph = tmp_path / "layers.jsonl", "random:300:6/new"
+    arguments = ["layers", "--quick", "--layers", "Graph,GAT", "--graphs", graph, "--out", str(out)]
+    assert main(arguments) == 0
+    for line in read(out):
+        assert line["graph"] == graph and line["served"] and line["us"] > 0
+
+
 def test_layers(tmp_path, capsys):
     pytest.importorskip("torch_geometric")
     out = tmp_path / "layers.jsonl"
