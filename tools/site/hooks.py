@@ -37,7 +37,7 @@ TEXTS = {
 def from_root(text: str) -> str:
     """The links of a file of the root as those of a page."""
     text = re.sub(r"\]\((\.\./)?docs/", "](", text)
-    text = re.sub(r"\[([^]]*)\]\([\w/]+\.(?:c|py|ipynb)\)", r"`\1`", text)
+    text = re.sub(r"\[([^]]*)\]\([\w/]+\.(?:c|cpp|f90|py|ipynb)\)", r"`\1`", text)
     for name, page in TEXTS.items():
         text = text.replace(f"]({name}.md", f"]({page}.md")
     return text.replace("](README.md", "](index.md")

@@ -48,7 +48,7 @@ def test_short(name):
 def test_each_is_described():
     folder = EXAMPLES.parent
     listed = re.findall(r"^\| \[.*?\]\((.*?)\) \| .", (folder / "README.md").read_text(), re.M)
-    found = [p for end in ("c", "py", "ipynb") for p in folder.rglob(f"*.{end}")]
+    found = [p for end in ("c", "cpp", "f90", "py", "ipynb") for p in folder.rglob(f"*.{end}")]
     assert sorted(listed) == sorted(path.relative_to(folder).as_posix() for path in found)
 
 
