@@ -29,13 +29,19 @@ CACHE = sys.argv[2]  # of compiled kernels, which all runs share
 class Watcher:
     """A plugin of pytest that notes seconds and failures, and names the running test to coverage.py."""
 
-    def __init__(self, coverage: Any = None) -> None:
+    def __init__(self, coverage: Any = None, wanted: list[str] | None = None) -> None:
         self.coverage, self.failed = coverage, ""
+        self.wanted = wanted and {test: at for at, test in enumerate(wanted)}  # None: all tests
         self.seconds: dict[str, float] = defaultdict(float)
         self.bad: dict[str, bool] = {}  # the tests that do not pass; whether they fail
 
     def pytest_sessionstart(self) -> None:
         os.environ["XDG_CACHE_HOME"] = CACHE  # conftest.py has set it to an empty folder
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        if self.wanted is not None:
+            wanted = self.wanted
+            items[:] = sorted((item for item in items if item.nodeid in wanted), key=lambda item: wanted[item.nodeid])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         if self.coverage:
@@ -76,9 +82,10 @@ def measured(file: str) -> dict[str, Any]:
 
 
 def first_failure(tests: list[str]) -> str:
-    watcher = Watcher()
-    status = pytest.main([*OPTIONS, "-x", *tests], plugins=[watcher])
-    return watcher.failed or ("" if status == 0 else f"pytest ends with {int(status)}")
+    watcher = Watcher(wanted=tests)
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    status = pytest.main([*OPTIONS, "-x", *files], plugins=[watcher])
+    return watcher.failed or ("" if status in (0, 5) else f"pytest ends with {int(status)}")
 
 
 def answer(request: dict[str, Any], path: str) -> None:

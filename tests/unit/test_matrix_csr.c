@@ -5,6 +5,7 @@
 #include "core/base/random.h"
 #include "core/csr/csr.h"
 #include "support/csr.h"
+#include "support/failing_malloc.h"
 #include "support/test.h"
 
 enum { MOST = 4000 };
@@ -104,5 +105,21 @@ TEST(sort_is_stable) {
     qsort(expected, (size_t)count, sizeof *expected, by_column_then_position);
     wlmi_sort_entries(entries, scratch, count);
     assert_memory_equal(entries, expected, (size_t)count * sizeof *entries);
+  }
+}
+
+/* Without memory to sort by, rows are not left as they are. */
+TEST(sorting_without_memory) {
+  static const int32_t rows[] = {0, 0, 0, 1}, cols[] = {2, 0, 2, 1};
+  static const float ones[] = {1, 1, 1, 1};
+  int64_t failures = 1;
+  for (int64_t first = 1; failures; first++) {
+    wlmi_csr_host csr = {0};
+    failing_malloc_begin(first, INT64_MAX);
+    const wlm_status status = wlmi_csr_from_coo(2, 3, 4, rows, cols, ones, &csr);
+    failures = failing_malloc_end();
+    assert_status(failures ? WLM_ERR_OUT_OF_MEMORY : WLM_OK, status);
+    if (!failures) assert_int_equal(csr.nnz, 3);
+    wlmi_csr_host_release(&csr);
   }
 }

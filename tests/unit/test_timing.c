@@ -105,6 +105,14 @@ TEST(noise_does_not_prolong_the_warm_up) {
   assert_true(method.spread > 0.1 && method.spread < 0.6);
 }
 
+/* Nor does that of long calls, whose warm-up ends after a time. */
+TEST(long_calls_are_warmed_up_for_a_short_time) {
+  static const double noise[8] = {0, 0.5, 0.1, 0.9, 0.2, 0.7, 0.3, 0.8};
+  wlmi_method method;
+  assert_status(WLM_OK, time_it(1, 0, noise, 1e-3, 3, &method));
+  assert_in_range(clock_of.samples, 4, 6); /* a first call, a warm-up or two, and 3 samples */
+}
+
 TEST(failures_are_returned) {
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
     wlmi_method method = {.enqueue = enqueue};
