@@ -75,6 +75,7 @@ TEST(rules_serve_every_problem) {
           fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
                    wlm_error_detail());
         assert_int_equal(decision.step, WLM_STEP_RULE);
+        assert_true(decision.entries[0].seconds == 0); /* a rule expects no time */
         assert_non_null(decision.rule);
       }
     }
