@@ -152,6 +152,14 @@ def test_edges_outside_are_seen(loops):
         assert not OnceGraph(*_plan.ends_of(edge_index, False), 5, 5, loops).is_whole
 
 
+def test_nodes_whose_weights_add_up_to_0():
+    edge_index, weight = torch.tensor([[0, 1], [1, 2]]), torch.tensor([-1.0, 0.5])
+    arguments = (edge_index, weight, 3, False, True, "source_to_target", torch.float32)
+    found = as_matrix(_norm.normalise(*arguments), 3)
+    assert found.isfinite().all()
+    torch.testing.assert_close(found, as_matrix(gcn_conv.gcn_norm(*arguments), 3))
+
+
 def test_maxima_keep_pygs_norm():
     """An edge of weight 0 is none only in a sum."""
     layer, x = GCNConv(8, 5, aggr="max"), -features(30).abs()
