@@ -23,13 +23,11 @@ from torch_geometric.nn import (
     TransformerConv,
 )
 
-from warploom.pyg import _compiled
+from warploom.pyg import _compiled, _partitioned
 from warploom.pyg._checks import Refused, check_dense, check_dropout, check_edges, check_sum
-from warploom.pyg._edge_lists import add_loops
 from warploom.pyg._names import EDGE_HOOKS, PROPAGATES, has_hooks_of, note_methods, plain_edges
-from warploom.pyg._partitioned import with_loops
 from warploom.pyg._propagate import serving
-from warploom.pyg._sorted import LOOPS, Sorted, find_sorted, order_values
+from warploom.pyg._sorted import LOOPS, Sorted, find_sorted, order_values, with_loops
 from warploom.pyg._switch import passing, replace
 from warploom.torch import Graph, _later, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
@@ -70,12 +68,10 @@ def _edges(
         raise Refused("empty graph or features")
     if torch.compiler.is_compiling():
         return _traced_edges(layer, edge_index, edge_attr, rows, cols, loops), edge_attr
-    edges, added = plain_edges(edge_index), None
-    if loops and edge_attr is None and edges.is_cpu:
-        added = LOOPS
-    elif loops:
-        edges, edge_attr = add_loops(layer.fill_value, edges, edge_attr, min(rows, cols))
-    return find_sorted(layer, edges, False, rows, cols, added), edge_attr
+    edges = plain_edges(edge_index)
+    if loops and edge_attr is not None:
+        edge_attr = with_loops(edges, min(rows, cols), edge_attr, layer.fill_value)[1]
+    return find_sorted(layer, edges, False, rows, cols, LOOPS if loops else None), edge_attr
 
 
 def _traced_edges(
@@ -85,7 +81,7 @@ def _traced_edges(
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
         raise Refused("edge features in compiled code")
-    how = _compiled.LOOPS if loops else ""
+    how = LOOPS if loops else ""
     columns = int(getattr(layer, "heads", 1)) * int(getattr(layer, "out_channels", 1))
     kind = type(layer).__name__
     return _compiled.found_edges(layer, kind, edge_index, rows, cols, columns, how)
@@ -185,7 +181,7 @@ def _run_gat(
         _later.thread.module = None  # PyG's code cannot compute the call
         if edge_attr is not None or size is not None or target is not source:
             raise Refused("edge features or two kinds of nodes on a PartitionedGraph")
-        part = with_loops(edge_index)[0] if layer.add_self_loops else edge_index
+        part = _partitioned.with_loops(edge_index)[0] if layer.add_self_loops else edge_index
         graph, attend, attended = part.local, distributed.gat, part
     else:
         found, edge_attr = _edges(

@@ -21,9 +21,9 @@ from torch_geometric.nn import MessagePassing
 
 from warploom.pyg import _names
 from warploom.pyg._checks import Refused
-from warploom.pyg._edge_lists import appended_to, loops_of, norm_of
+from warploom.pyg._edge_lists import appended_to, norm_of
 from warploom.pyg._names import plain_edges
-from warploom.pyg._sorted import find_sorted, order_values, peek
+from warploom.pyg._sorted import LOOPS, find_sorted, order_values, peek
 from warploom.pyg._switch import SERVED, counts
 from warploom.torch import _edges, _registered
 from warploom.torch._eager import spmm_of_edges
@@ -37,8 +37,8 @@ from warploom.torch._internals import (
     skip_frames,
 )
 
-# What is added to edges: self loops, as GATConv does, or as GCNConv; the norm with them.
-LOOPS, APPENDED, NORM = "loops", "appended", "norm"
+# What is added to edges besides LOOPS: self loops, as GCNConv does; the norm with them.
+APPENDED, NORM = "appended", "norm"
 # Edge lists for which a layer is compiled under CUDA graphs. For others that is PyG's own code.
 MOST_HELD = 4
 # Edges times columns from which on an op is expected to take no longer than what torch.compile
@@ -79,13 +79,11 @@ def norm_text(layer: Any, dtype: torch.dtype) -> str:
     return f"{NORM} {int(layer.improved)} {int(layer.add_self_loops)} {str(dtype)[6:]}"
 
 
-def _derived(edges: Tensor, rows: int, cols: int, how: str, flow: str) -> tuple[Tensor, Any]:
-    """The edges with what is added, and the weights that these have of themselves."""
-    if how == LOOPS:
-        return loops_of(edges, min(rows, cols)), None
+def _derived(edges: Tensor, rows: int, how: str, flow: str) -> tuple[Tensor, Any]:
+    """The edges with what is added but for LOOPS, and the weights that these have of themselves."""
     if how == APPENDED:
         return norm_of(edges, rows, False, True, flow, torch.float32)[0], None
-    if how:
+    if how and how != LOOPS:
         _, improved, loops, dtype = how.split()
         return norm_of(edges, rows, improved == "1", loops == "1", flow, getattr(torch, dtype))
     return edges, None
@@ -96,10 +94,11 @@ def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: b
     if edges is None:
         return _held[call.site]
     flow = "target_to_source" if call.to_source else "source_to_target"
-    edges, weight = _derived(edges, rows, cols, call.how, flow)
-    found = peek(edges, call.to_source, rows, cols) if is_backward else None
+    edges, weight = _derived(edges, rows, call.how, flow)
+    place = edges, call.to_source, rows, cols, LOOPS if call.how == LOOPS else None
+    found = peek(*place) if is_backward else None
     if found is None:
-        found = find_sorted(call, edges, call.to_source, rows, cols)
+        found = find_sorted(call, *place)
     values = None if weight is None else order_values(found, weight)
     graph, perm = found.graph, found.graph.perm
     order = None if perm is None else partial(graph.order_edges, order=perm)
@@ -129,11 +128,12 @@ def _warploom_hold(
     compile_for(edge_index, "" if plain is edge_index else "_data")
     storage = ref(plain.untyped_storage())
     with torch.inference_mode(False), torch.no_grad():
-        edges, own = _derived(plain, rows, cols, how, flow)
+        edges, own = _derived(plain, rows, how, flow)
         if weight is not None:
             compile_for(weight)
             own = weight
-        found = find_sorted(None, edges, to_source, rows, cols)
+        added = LOOPS if how == LOOPS else None
+        found = find_sorted(None, edges, to_source, rows, cols, added)
         perm = found.graph.perm
         assert perm is not None
         values = None if own is None else own.index_select(0, perm)

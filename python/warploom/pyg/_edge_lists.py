@@ -29,7 +29,7 @@ from torch_geometric.nn import (
     SSGConv,
 )
 from torch_geometric.nn.aggr import SumAggregation
-from torch_geometric.nn.conv import gat_conv, gcn_conv
+from torch_geometric.nn.conv import gcn_conv
 
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer, pays
@@ -236,25 +236,6 @@ def _laplacian(
 
 
 # ---- self loops ----------------------------------------------------------------------------------
-
-
-def add_loops(
-    fill_value: Any, edge_index: Tensor, edge_attr: Tensor | None, nodes: int
-) -> tuple[Tensor, Tensor | None]:
-    """GATConv's self loops; the edges are those of the first call with the same edge_index."""
-    memory, key = memory_of(edge_index), ("attention", nodes)
-    known = None if memory is None else memory.get(key)
-    if known is not None and edge_attr is None:
-        return known[0], None  # type: ignore[return-value]
-    with recordable():
-        edges, attr = gat_conv.remove_self_loops(edge_index, edge_attr)
-        edges, attr = gat_conv.add_self_loops(edges, attr, fill_value=fill_value, num_nodes=nodes)
-    return (edges if memory is None else _first(memory, key, edge_index, edges)), attr
-
-
-def loops_of(edge_index: Tensor, nodes: int) -> Tensor:
-    """The edges with the self loops of a GATConv."""
-    return add_loops(None, edge_index, None, nodes)[0]
 
 
 def _looped(

@@ -79,7 +79,7 @@ def _operands(
     if x.dim() != 2:
         return None
     added = None
-    if normed is not None and _norm.is_sorted(edge_index, edge_weight, x, *arguments):
+    if normed is not None and _norm.is_sorted(edge_index, edge_weight, x, reduce, *arguments):
         added = x.dtype
     elif normed is not None:
         edge_index, edge_weight = normed(

@@ -30,14 +30,16 @@ def suits(
 
 
 def is_sorted(
-    edge_index: Tensor, edge_weight: Tensor | None, x: Tensor, improved: bool, add_self_loops: bool
-) -> bool:
+    edge_index: Tensor, edge_weight: Tensor | None, x: Tensor, reduce: str, improved: bool,
+    add_self_loops: bool,
+) -> bool:  # fmt: skip
     """Whether `find_sorted` makes the norm of these edges, of x's type, when it sorts them."""
     return (
         edge_weight is None
         and add_self_loops
         and not improved
-        and edge_index.is_cpu
+        and reduce == "sum"
+        and edge_index.dtype is torch.int64
         and edge_index.layout is torch.strided
         and edge_index.numel() > 0
         and x.dtype in (torch.float32, torch.float64)

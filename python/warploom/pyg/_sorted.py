@@ -11,10 +11,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.nn.conv import gat_conv
 
+from warploom.pyg import _norm
 from warploom.pyg._checks import Refused
 from warploom.pyg._names import plain_edges
 from warploom.torch import Graph, _later
+from warploom.torch._capture import step_of_thread
 from warploom.torch._graph import OnceGraph, find
 from warploom.torch._internals import recordable, saves_by_hooks
 from warploom.torch._memory import is_capturing, memory_of
@@ -48,8 +51,8 @@ class Sorted:
         self.orders: dict[Any, Any] = {}  # choices of `_orders`
 
 
-# What is added to edges on the CPU: in the place of all self loops one for each node. A type: the
-# same, with the weights of GCN's norm in this type.
+# What is added to edges: in the place of all self loops one for each node. A type: the same for
+# sums, with the weights of GCN's norm in this type.
 LOOPS = "loops"
 
 
@@ -93,12 +96,14 @@ def find_sorted(
     return found
 
 
-def peek(edge_index: Tensor, to_source: bool, rows: int, cols: int) -> Sorted | None:
+def peek(
+    edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any = None
+) -> Sorted | None:
     """The graph of an edge_index, if it has one; not counted as a use."""
     memory = memory_of(edge_index)
     if memory is None:
         return None
-    return memory.made.get((to_source, rows, cols, None, saves_by_hooks()))
+    return memory.made.get((to_source, rows, cols, added, saves_by_hooks()))
 
 
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any) -> Graph:
@@ -116,12 +121,39 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added
         edges = torch.stack([sources, edge_index.row_indices()])
     else:
         edges = edge_index if type(edge_index) is Tensor else plain_edges(edge_index)
+    # A captured step has a fixed number of edges, for which PyG's functions are wrapped (_ghosts).
+    if added is not None and (edges.is_cuda or step_of_thread.made is not None):
+        return _sorted_by_torch(edges, to_source, rows, cols, added)
     loops = NO_LOOPS if added is None else min(rows, cols)
     weights = None if added is LOOPS else added
     graph = OnceGraph(*ends_of(edges, to_source), rows, cols, loops, weights)
     if not graph.is_whole:
         raise Refused("indices out of range")
     return graph
+
+
+def _sorted_by_torch(edges: Tensor, to_source: bool, rows: int, cols: int, added: Any) -> OnceGraph:
+    """The same where functions of PyTorch add something."""
+    with recordable(), torch.no_grad():
+        weights = None
+        if added is LOOPS:
+            edges, _ = with_loops(edges, min(rows, cols))
+        else:
+            flow = "target_to_source" if to_source else "source_to_target"
+            edges, weights = _norm.normalise(edges, None, rows, False, True, flow, added)
+        graph = OnceGraph(*ends_of(edges, to_source), rows, cols)
+        if weights is not None and graph.perm is not None:
+            graph.weights = weights.index_select(0, graph.perm)
+    return graph
+
+
+def with_loops(
+    edges: Tensor, nodes: int, edge_attr: Tensor | None = None, fill_value: Any = None
+) -> tuple[Tensor, Tensor | None]:
+    """The edges of GATConv with its self loops, and their features."""
+    with recordable():
+        edges, edge_attr = gat_conv.remove_self_loops(edges, edge_attr)
+        return gat_conv.add_self_loops(edges, edge_attr, fill_value, nodes)  # type: ignore[no-any-return]
 
 
 def _kept(graph: Graph) -> Graph:

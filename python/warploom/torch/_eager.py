@@ -635,13 +635,6 @@ def _check_sddmm(graph: Graph, operands: Sequence[Any], heads: int, deterministi
 _sddmm = Operation("sddmm", ("rows", "cols"), Sddmm, _check_sddmm, "Tensor x, Tensor b")
 
 
-def edge_sums(
-    graph: Graph, x: torch.Tensor, b: torch.Tensor, heads: int, deterministic: bool
-) -> torch.Tensor:
-    """sddmm of operands that are taken as they are, outside of compiled code."""
-    return _sddmm(graph, (x, b), (heads, deterministic), ())[0]
-
-
 def sddmm(
     graph: Graph,
     x: torch.Tensor,

@@ -455,7 +455,9 @@ class Graph:
                 return kept
             if self.values is None or not self.values.requires_grad:
                 return self._with_values(kept)
-        rowptr, colind, order = _plan.convert_pair(self.colind, self.row(), self.cols, self.rows)
+        made, row = self.colind, self.row()
+        ends = made.data_ptr(), row.data_ptr()
+        rowptr, colind, order = _plan.convert(made, *ends, self.nnz, self.cols, self.rows)
         order = _recordable(order)
         values = None if self.values is None else self.values.index_select(0, order)
         if values is not None and not values.requires_grad:

@@ -692,13 +692,6 @@ def place_edges(context_: Any, given: list[int], csr: list[int], index: int) -> 
     return count
 
 
-def convert_pair(
-    row: torch.Tensor, col: torch.Tensor, rows: int, cols: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Convert edges in two contiguous tensors of one type."""
-    return convert(row, row.data_ptr(), col.data_ptr(), row.shape[0], rows, cols)
-
-
 def convert_edges(
     edges: torch.Tensor, rows: int, cols: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -74,12 +74,12 @@ def step(layer, inputs, edge_index, dtype):
     return [out.detach(), *(grad for grad in grads if grad is not None)]
 
 
-def compare(found, expected):
+def compare(found, expected, tolerance=TOLERANCE):
     assert len(found) == len(expected)
     for got, want in zip(found, expected, strict=True):
         scale = max(1.0, float(want.abs().max()))
         torch.testing.assert_close(
-            got.double() / scale, want / scale, rtol=TOLERANCE, atol=TOLERANCE
+            got.double() / scale, want / scale, rtol=tolerance, atol=tolerance
         )
 
 

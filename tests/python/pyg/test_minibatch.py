@@ -14,7 +14,7 @@ from torch_geometric.utils import loop
 import warploom.pyg
 from small_graphs import edges, features
 from warploom._native import lib
-from warploom.pyg import _norm
+from warploom.pyg import _norm, _sorted
 from warploom.torch import _plan
 from warploom.torch._graph import OnceGraph
 
@@ -121,6 +121,12 @@ def test_normalise_is_gcn_norm(seed, nodes, count, loops, improved, flow, weight
         torch.testing.assert_close(*gradients, equal_nan=True)
 
 
+def ends_of(graph, to_source):
+    """Its edges in CSR order, sources first."""
+    ends = [graph.colind.long(), graph.row().long()]
+    return torch.stack(ends[::-1] if to_source else ends)
+
+
 @given(
     seed=st.integers(0, 2**32),
     nodes=st.integers(1, 12),
@@ -136,13 +142,17 @@ def test_edges_that_are_sorted_with_loops(seed, nodes, count, to_source, index, 
     ends = _plan.ends_of(edge_index.to(index), to_source)
     made = OnceGraph(*ends, nodes, nodes, loops=nodes, weights=dtype)
     edges = loop.add_self_loops(loop.remove_self_loops(edge_index)[0], num_nodes=nodes)[0]
-    found = torch.stack([made.row(), made.colind] if to_source else [made.colind, made.row()])
-    assert made.is_whole and torch.equal(edges[:, made.perm.long()], found.long())
+    assert made.is_whole and torch.equal(edges[:, made.perm.long()], ends_of(made, to_source))
     flow = "target_to_source" if to_source else "source_to_target"
-    expected = as_matrix(
-        gcn_conv.gcn_norm(edge_index, None, nodes, False, True, flow, dtype), nodes
+    norm = gcn_conv.gcn_norm(edge_index, None, nodes, False, True, flow, dtype)
+    expected = as_matrix(norm, nodes)
+    torch.testing.assert_close(as_matrix((ends_of(made, to_source), made.weights), nodes), expected)
+    other = _sorted._sorted_by_torch(edge_index, to_source, nodes, nodes, dtype)  # as on a GPU
+    torch.testing.assert_close(
+        as_matrix((ends_of(other, to_source), other.weights), nodes), expected
     )
-    torch.testing.assert_close(as_matrix((found.long(), made.weights), nodes), expected)
+    other = _sorted._sorted_by_torch(edge_index, to_source, nodes, nodes, _sorted.LOOPS)
+    assert torch.equal(ends_of(other, to_source), ends_of(made, to_source))
 
 
 @pytest.mark.parametrize("loops", [_plan.NO_LOOPS, 5])

@@ -240,7 +240,7 @@ def test_random_layers(seed):
         expected = step(layer, inputs, edge_index, torch.float64)
         with warploom.pyg.accelerate():
             found = step(layer, inputs, edge_index, torch.float64)
-        compare(found, expected)
+        compare(found, expected, 1e-9)
 
 
 # ---- what a message sees -------------------------------------------------------------------------
