@@ -1,105 +1,16 @@
-/* Column-major B and C, each by itself: every operation gives the bits that it gives for row-major arrays, from arrays
- * of exactly the needed size with NaN between their columns, where nothing is written. */
-#include <math.h>
+/* Column-major B and C on the host device: every operation and type, arrays within one another, and what is refused. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/bare_host.h"
-#include "support/requests.h"
+#include "support/orders_check.h"
 #include "support/test.h"
 #include "warploom/warploom_attention.h"
 #include "warploom/warploom_tune.h"
 
-/* An array of `lines` x n elements in either order, the last column or row without padding. */
-typedef struct dense {
-  int64_t lines, n, ld;
-  size_t size;
-  int by_columns;
-  char *memory;
-} dense;
-
-static int64_t place_of(const dense *d, int64_t line, int64_t column) {
-  return d->by_columns ? column * d->ld + line : line * d->ld + column;
-}
-
-static size_t bytes_of(const dense *d) {
-  const int64_t last = d->by_columns ? d->n - 1 : d->lines - 1, used = d->by_columns ? d->lines : d->n;
-  return d->lines && d->n ? (size_t)(last * d->ld + used) * d->size : 0;
-}
-
-/* A copy of row-major elements without padding. */
-static dense dense_of(const void *from, int64_t lines, int64_t n, size_t size, wlm_order order, int64_t more) {
-  dense d = {lines, n, (order == WLM_COLUMN_MAJOR ? lines : n) + more, size, order == WLM_COLUMN_MAJOR, NULL};
-  assert_non_null(d.memory = malloc(bytes_of(&d) + 1));
-  memset(d.memory, 0xff, bytes_of(&d));
-  for (int64_t i = 0; i < lines; i++)
-    for (int64_t j = 0; j < n; j++)
-      memcpy(d.memory + (size_t)place_of(&d, i, j) * size, (const char *)from + (size_t)(i * n + j) * size, size);
-  return d;
-}
-
-/* Copies the elements back and releases the array, whose padding must be as it was. */
-static void dense_end(dense *d, void *to) {
-  for (int64_t i = 0; i < d->lines; i++)
-    for (int64_t j = 0; j < d->n; j++) {
-      char *element = d->memory + (size_t)place_of(d, i, j) * d->size;
-      memcpy((char *)to + (size_t)(i * d->n + j) * d->size, element, d->size);
-      memset(element, 0xff, d->size);
-    }
-  for (size_t i = 0; i < bytes_of(d); i++) assert_int_equal((unsigned char)d->memory[i], 0xff);
-  free(d->memory);
-}
-
-static wlm_status call(int is_planned, const wlm_csr *csr, const wlm_problem *problem, const wlm_execute_args *args) {
-  return is_planned ? drawn_plan_once(bare_host, csr, problem, *args) : wlm_spmm(bare_host, csr, problem, args);
-}
-
-/* The request in these orders; the results become row-major ones without padding. */
-static void run(const request *r, drawn *a, wlm_problem problem, int is_planned, results *to) {
-  const int64_t b_lines = problem.transpose ? a->csr.rows : a->csr.cols;
-  const int64_t c_lines = problem.transpose ? a->csr.cols : a->csr.rows, n = problem.n;
-  const int64_t more_b = problem.b_order ? 3 : 0, more_c = problem.c_order ? 5 : 0;
-  wlm_execute_args args = request_call(r, a, to);
-  dense b = dense_of(a->b, b_lines, n, 4, problem.b_order, more_b),
-        x = dense_of(a->x, c_lines, n, 4, problem.c_order, more_c),
-        c = dense_of(to->c, c_lines, n, 4, problem.c_order, more_c),
-        argmax = dense_of(to->argmax, c_lines, n, 4, problem.c_order, more_c),
-        db = dense_of(to->db, b_lines, n, 4, problem.b_order, more_b);
-  args.b = b.memory, args.c = c.memory, args.argmax = argmax.memory, args.argmax_db = db.memory;
-  if (args.x) args.x = x.memory;
-  args.ldb = more_b ? b.ld : 0, args.ldc = more_c ? c.ld : 0;
-  assert_status(WLM_OK, call(is_planned, &a->csr, &problem, &args));
-  dense_end(&b, a->b), dense_end(&x, a->x), dense_end(&c, to->c), dense_end(&argmax, to->argmax);
-  dense_end(&db, to->db);
-}
-
 TEST_BETWEEN(every_request_in_every_order, bare_host_begin, bare_host_end) {
   static const int64_t widths[] = {DRAWN_N, 1, 7, 2};
-  static drawn a;
-  static results expected, got;
-  test_random random = {41};
-  for (int i = 0; i < 4 * REQUESTS; i++) {
-    const request *r = &requests[i % REQUESTS];
-    wlm_problem problem = request_problem(r);
-    request forward = *r;
-    problem.n = widths[i / REQUESTS];
-    if (problem.n % problem.heads) continue;
-    forward.gradient = 0;
-    draw_matrix(&a, &random, !r->pattern);
-    for (int orders = 0; orders < 4; orders++) {
-      problem.b_order = orders & 1 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
-      problem.c_order = orders & 2 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
-      for (int is_planned = orders ? 0 : 1; is_planned < 2; is_planned++) {
-        results *to = orders ? &got : &expected;
-        results_begin(to);
-        if (r->gradient) run(&forward, &a, problem, is_planned, to);
-        run(r, &a, problem, is_planned, to);
-        if (orders && memcmp(&got, &expected, sizeof got))
-          fail_msg("%s, n = %lld, orders %d, %s: other bits than row-major", r->name, (long long)problem.n, orders,
-                   is_planned ? "a plan" : "one call");
-      }
-    }
-  }
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) orders_check(bare_host, widths[i], 41 + i);
 }
 
 /* Elements of 2 and 8 bytes, and sizes beyond one tile. */
