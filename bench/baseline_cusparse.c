@@ -27,11 +27,11 @@ static const struct {
     {"alg2", SPMM, CUSPARSE_SPMM_CSR_ALG2, 1},
     {"alg3_nopre", SPMM, CUSPARSE_SPMM_CSR_ALG3, 0},
     {"alg3", SPMM, CUSPARSE_SPMM_CSR_ALG3, 1},
-    [WLM_CUSPARSE_SPMV] = {"spmv_alg1_nopre", SPMV, CUSPARSE_SPMV_CSR_ALG1, 0},
+    [WLMI_CUSPARSE_SPMV] = {"spmv_alg1_nopre", SPMV, CUSPARSE_SPMV_CSR_ALG1, 0},
     {"spmv_alg1", SPMV, CUSPARSE_SPMV_CSR_ALG1, 1},
     {"spmv_alg2_nopre", SPMV, CUSPARSE_SPMV_CSR_ALG2, 0},
     {"spmv_alg2", SPMV, CUSPARSE_SPMV_CSR_ALG2, 1},
-    [WLM_CUSPARSE_SDDMM] = {"sddmm", SDDMM, 0, 1},
+    [WLMI_CUSPARSE_SDDMM] = {"sddmm", SDDMM, 0, 1},
 };
 
 /* C = A * B, or values = dC * B^T where A has entries. */
@@ -180,7 +180,7 @@ static wlm_status create(wlmi_device *device, int way, const struct product *pro
   wlmi_cuda_scope scope;
   wlm_status status;
   WLM_CHECK(wlmi_cusparse_open());
-  if (!product->a->values && way != WLM_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
+  if (!product->a->values && way != WLMI_CUSPARSE_SDDMM) return wlmi_fail(WLM_ERR_UNSUPPORTED, "cuSPARSE needs values");
   struct cusparse *baseline = wlmi_alloc_zero(1, sizeof *baseline);
   if (!baseline) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "cuSPARSE baseline");
   *baseline = (struct cusparse){.device = device, .way = way, .product = *product, .csr = *product->a};
@@ -204,7 +204,7 @@ static wlm_status enqueue(void *user, void *stream) {
 }
 
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
-  const int is_sddmm = way == WLM_CUSPARSE_SDDMM;
+  const int is_sddmm = way == WLMI_CUSPARSE_SDDMM;
   const struct product product = {
       .a = wlmi_matrix_csr(operands->matrix),
       .n = operands->spec.problem.n,
@@ -233,4 +233,4 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
 }
 #endif
 
-int wlmi_cusparse_ways(int64_t n) { return n == 1 ? WLM_CUSPARSE_WAYS : WLM_CUSPARSE_SPMV; }
+int wlmi_cusparse_ways(int64_t n) { return n == 1 ? WLMI_CUSPARSE_WAYS : WLMI_CUSPARSE_SPMV; }

@@ -6,7 +6,7 @@
 
 /* The ways of a product: four algorithms of SpMM, each with and without cusparseSpMM_preprocess, then two of SpMV in
  * the same manner. The one after them is SDDMM. */
-enum { WLM_CUSPARSE_SPMV = 8, WLM_CUSPARSE_WAYS = 12, WLM_CUSPARSE_SDDMM = WLM_CUSPARSE_WAYS };
+enum { WLMI_CUSPARSE_SPMV = 8, WLMI_CUSPARSE_WAYS = 12, WLMI_CUSPARSE_SDDMM = WLMI_CUSPARSE_WAYS };
 
 /* How many of the ways multiply by n columns; those of SpMV, the last, multiply by one. */
 int wlmi_cusparse_ways(int64_t n);

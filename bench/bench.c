@@ -114,7 +114,7 @@ done:
 static wlm_status read_input(const run *r, const char *input, wlmi_csr_host *csr, wlmi_upload *upload) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
   const wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  char path[WLM_INPUT_PATH];
+  char path[WLMI_INPUT_PATH];
   wlmi_memory_need need = {.options = r->options,
                            .input = path,
                            .problem = &problem,
@@ -185,7 +185,7 @@ done:
 /* Matrices and widths of the command line override the suite's file, which is read only if needed. */
 static wlm_status find_cases(run *r, wlmi_suite_file *file) {
   const wlmi_cli_options *o = r->options;
-  const int names_inputs = o->argument_count > 1, names_widths = wlmi_cli_has(o, WLM_OPTION_WIDTH);
+  const int names_inputs = o->argument_count > 1, names_widths = wlmi_cli_has(o, WLMI_OPTION_WIDTH);
   if (!names_inputs || !names_widths) {
     WLM_CHECK(wlmi_suite_file_read(r->suite->list ? r->suite->list : r->suite->name, file));
   }
@@ -259,7 +259,7 @@ static const char *suite_name(int i) { return i < SUITES ? suites[i]->name : NUL
 
 static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_suite **suite) {
   const char *name = options->arguments[0];
-  char suggestion[WLM_SUGGESTION];
+  char suggestion[WLMI_SUGGESTION];
   *suite = NULL;
   for (int i = 0; i < SUITES; i++)
     if (!strcmp(suites[i]->name, name)) *suite = suites[i];
@@ -279,6 +279,6 @@ static wlm_status find_suite(const wlmi_cli_options *options, const wlmi_bench_s
 wlm_status wlmi_cmd_bench(const wlmi_cli_options *options, wlmi_report *report) {
   const wlmi_bench_suite *suite;
   wlm_status status = find_suite(options, &suite);
-  if (status != WLM_OK) report->exit_code = WLM_EXIT_USAGE;
+  if (status != WLM_OK) report->exit_code = WLMI_EXIT_USAGE;
   return status == WLM_OK ? run_suite(suite, options) : status;
 }

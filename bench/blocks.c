@@ -22,7 +22,7 @@ static void close_cuda(wlmi_bench_stream *stream) {
 
 wlm_status wlmi_bench_stream_open(wlmi_device *device, wlmi_bench_stream *stream) {
   *stream = (wlmi_bench_stream){.device = device};
-  if (device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
+  if (device->info.limits.target != WLMI_TARGET_CUDA) return WLM_OK;
   wlm_status status = open_cuda(stream);
   if (status != WLM_OK) *stream = (wlmi_bench_stream){0};
   return status;

@@ -43,7 +43,7 @@ wlmi_block_method wlmi_block_warploom(wlm_context *context);
 wlm_status wlmi_block_openmp(wlmi_block_method *method);
 /* cuSPARSE's generic API with one of its CSR algorithms. Each product creates and destroys descriptors, because their
  * sizes cannot be changed. Its buffer only grows. The stream must outlive the method. */
-enum { WLM_CUSPARSE_ALGORITHMS = 4 };
+enum { WLMI_CUSPARSE_ALGORITHMS = 4 };
 wlm_status wlmi_block_cusparse(const wlmi_bench_stream *stream, int algorithm, wlmi_block_method *method);
 
 void wlmi_block_method_release(wlmi_block_method *method); /* also of a zeroed one */
@@ -57,7 +57,7 @@ typedef struct wlmi_block_set {
   int64_t most_rows, most_cols; /* of any block */
   struct wlmi_block_means {
     double rows, cols, nnz;
-  } means[WLM_NEIGHBOUR_LAYERS], all; /* mean sizes for each layer, and for all blocks */
+  } means[WLMI_NEIGHBOUR_LAYERS], all; /* mean sizes for each layer, and for all blocks */
 } wlmi_block_set;
 
 /* Batch b is sampled with the seed seed + b. The context must outlive the set. */

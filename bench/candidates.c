@@ -28,7 +28,7 @@ enum {
 
 typedef struct choices {
   const wlmi_measured *chosen[WAYS]; /* NULL = the way's choice was not measured */
-  char problems[WLM_PROBLEM_CLASS];  /* of the case: wlmi_model_class */
+  char problems[WLMI_PROBLEM_CLASS]; /* of the case: wlmi_model_class */
 } choices;
 
 /* Computes what would have been chosen for a number of calls, of kernels whose times were measured, by running the
@@ -72,7 +72,7 @@ typedef struct choice_request {
 /* Only candidates that were measured on the matrix have a time, so only they may be chosen. */
 static int was_measured(void *user, const wlmi_variant *variant, int may_prepare) {
   const choice_request *r = user;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   (void)may_prepare;
   wlmi_variant_print(wlmi_generator_families(r->generator), variant, name);
   return find_measured(r->of, name, r->calls) != NULL;
@@ -94,7 +94,7 @@ static wlm_status list_measured(choice_request *r, const wlmi_spec *spec, wlmi_c
 /* Measured variants were valid, so the limits besides kind and architecture are unlimited. */
 static wlmi_limits limits_of(const wlmi_device_record *device) {
   const int host = device->kind && !strcmp(device->kind, "host");
-  wlmi_limits limits = {.target = host ? WLM_TARGET_HOST : WLM_TARGET_CUDA, .processors = device->processors};
+  wlmi_limits limits = {.target = host ? WLMI_TARGET_HOST : WLMI_TARGET_CUDA, .processors = device->processors};
   if (host) return limits;
   limits.arch = device->arch && !strncmp(device->arch, "sm_", 3) ? atoi(device->arch + 3) : 0;
   limits.threads_per_block = 1024;
@@ -189,7 +189,7 @@ static wlm_status predict(const wlmi_class *of, choice_request r, int64_t l2_byt
     status = train_without(of, part, others, &r, &trained);
     for (int64_t i = 0; i < cases->count && status == WLM_OK; i++)
       if (part_of(cases->list[i].stats) == part)
-        choices[i].chosen[WAY_PREDICTED] = choose(&r, &cases->list[i], WLM_STEP_MODEL);
+        choices[i].chosen[WAY_PREDICTED] = choose(&r, &cases->list[i], WLMI_STEP_MODEL);
     wlmi_snapshot_clear(&trained);
   }
   wlmi_progress_clear();
@@ -268,7 +268,7 @@ static void put_ways(wlmi_table *table, const choices *choices, const wlmi_measu
 static void put_candidate(wlmi_table *table, const wlmi_case *c, const choices *choices, int64_t i) {
   const wlmi_measured *m = &c->candidates[i];
   const double us = m->failed ? NAN : 1e-6; /* of a picosecond */
-  char printed[WLM_BUCKET_TEXT], id[WLM_HASH_HEX];
+  char printed[WLMI_BUCKET_TEXT], id[WLMI_HASH_HEX];
   wlmi_bucket bucket;
   wlmi_bucket_of(c->stats, &bucket);
   wlmi_bucket_print(&bucket, printed);

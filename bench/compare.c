@@ -17,7 +17,7 @@
 
 static const double unsteady = 0.25; /* spread */
 
-enum { OURS = 2, MOST = OURS + WLM_CUSPARSE_WAYS, SAMPLES = 21, PREPARE_SAMPLES = 7 };
+enum { OURS = 2, MOST = OURS + WLMI_CUSPARSE_WAYS, SAMPLES = 21, PREPARE_SAMPLES = 7 };
 
 typedef struct comparison {
   wlmi_comparison comparison, theirs; /* `theirs`: the baselines' product, of a pattern by a matrix of ones, and of a
@@ -32,18 +32,18 @@ typedef struct comparison {
 /* ---- who takes part ----------------------------------------------------------------------------- */
 
 /* The name of the kernel that a plan for very many calls would have. */
-static wlm_status name_for_many_calls(const wlmi_comparison *comparison, char name[WLM_VARIANT_NAME]) {
+static wlm_status name_for_many_calls(const wlmi_comparison *comparison, char name[WLMI_VARIANT_NAME]) {
   wlm_problem problem = comparison->operands.spec.problem;
   wlm_plan *plan;
   problem.policy.expected_calls = INT64_MAX;
   WLM_CHECK(wlm_plan_create(comparison->context, comparison->operands.matrix, &problem, &plan));
-  snprintf(name, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  snprintf(name, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   wlm_plan_destroy(plan);
   return WLM_OK;
 }
 
 static wlm_status enter_ours(comparison *c) {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlmi_comparison_enter(&c->comparison, NULL, &c->methods[c->ours++]);
   if (c->methods[0].failure) return wlmi_fail(c->methods[0].status, "%s", c->methods[0].failure);
   WLM_CHECK(name_for_many_calls(&c->comparison, name));
@@ -68,7 +68,7 @@ static void enter_baselines(comparison *c) {
   wlmi_comparison *comparison = c->theirs.context ? &c->theirs : &c->comparison;
   const wlmi_operands *operands = &comparison->operands;
   wlmi_method *baselines = &c->methods[c->ours];
-  if (operands->device->info.limits.target == WLM_TARGET_HOST) {
+  if (operands->device->info.limits.target == WLMI_TARGET_HOST) {
     wlmi_host_baselines_enter(operands, 1, baselines);
     c->count++;
   } else {
@@ -102,7 +102,7 @@ static void put_ratio(wlmi_text *out, double ratio, const char *than) {
 
 /* What the times are compared with. */
 static const char *name_of_baseline(const comparison *c) {
-  if (c->comparison.operands.device->info.limits.target == WLM_TARGET_CUDA)
+  if (c->comparison.operands.device->info.limits.target == WLMI_TARGET_CUDA)
     return is_message(c) ? "cuSPARSE's product" : "cuSPARSE";
   return is_message(c) ? "the product of a plain OpenMP loop" : "a plain OpenMP loop";
 }
@@ -110,7 +110,7 @@ static const char *name_of_baseline(const comparison *c) {
 /* "2.10x faster than cuSPARSE, 1.40x faster with its preprocessing kept": the first compares unprepared kernels only,
  * the second the fastest of both sides, without the time of preparation. */
 static void put_verdict(const comparison *c, wlmi_text *out) {
-  const int on_gpu = c->comparison.operands.device->info.limits.target == WLM_TARGET_CUDA;
+  const int on_gpu = c->comparison.operands.device->info.limits.target == WLMI_TARGET_CUDA;
   put_ratio(out, speed_up(c, 0), name_of_baseline(c));
   if (!on_gpu) return;
   wlmi_text_puts(out, ", ");
@@ -126,7 +126,7 @@ static void put_row(const comparison *c, int i, wlmi_table *table) {
   wlmi_text label = {0};
   if (ours)
     wlmi_text_puts(&label, c->once[i] > 0 ? "warploom, prepared" : "warploom");
-  else if (c->comparison.operands.device->info.limits.target == WLM_TARGET_HOST)
+  else if (c->comparison.operands.device->info.limits.target == WLMI_TARGET_HOST)
     wlmi_text_puts(&label, "OpenMP loop");
   else
     wlmi_text_printf(&label, "cuSPARSE%s", strstr(method->name, "_nopre") ? "" : ", preprocessed");
@@ -178,8 +178,8 @@ static wlm_status put_comparison(const wlmi_session *session, const comparison *
   wlmi_report_string(report, "verdict", verdict.data);
   if (is_message(c))
     wlmi_report_line(report, "hint         %s computes no messages; its time is that of the sum of a * b of this N",
-                     c->comparison.operands.device->info.limits.target == WLM_TARGET_CUDA ? "cuSPARSE" : "the loop");
-  if (decision->step != WLM_STEP_FINGERPRINT && decision->step != WLM_STEP_PIN)
+                     c->comparison.operands.device->info.limits.target == WLMI_TARGET_CUDA ? "cuSPARSE" : "the loop");
+  if (decision->step != WLMI_STEP_FINGERPRINT && decision->step != WLMI_STEP_PIN)
     status = put_tuning_hint(session, c, report);
   if (fmax(c->methods[0].spread, c->methods[c->ours].spread) > unsteady)
     wlmi_report_line(report, "hint         the times vary much; stop other programs and repeat");
@@ -237,8 +237,8 @@ wlm_status wlmi_cmd_compare(const wlmi_cli_options *options, wlmi_report *report
   wlm_status status;
   WLM_TRY(wlmi_session_open(options, &session));
   session.multiplies = 1;
-  if (wlmi_context_device(session.context)->info.limits.target == WLM_TARGET_CUDA) {
-    report->exit_code = WLM_EXIT_USAGE; /* a package is missing */
+  if (wlmi_context_device(session.context)->info.limits.target == WLMI_TARGET_CUDA) {
+    report->exit_code = WLMI_EXIT_USAGE; /* a package is missing */
     WLM_TRY(wlmi_cusparse_open());
     report->exit_code = 0;
   }

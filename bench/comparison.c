@@ -149,7 +149,7 @@ wlm_status wlmi_comparison_winners(wlmi_comparison *comparison, wlmi_winners *wi
   screened = wlmi_alloc_zero((size_t)list->count, sizeof *screened);
   if (!screened) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates"));
   WLM_TRY(wlmi_comparison_search(comparison, list, FINALISTS, screened, &finals));
-  wlmi_method *plain = wlmi_finals_best(&finals, WLM_PLAIN), *prepared = wlmi_finals_best(&finals, WLM_PREPARED);
+  wlmi_method *plain = wlmi_finals_best(&finals, WLMI_PLAIN), *prepared = wlmi_finals_best(&finals, WLMI_PREPARED);
   if (!plain)
     WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "no candidate that needs no preparing is right: %s",
                       comparison->failures.size ? comparison->failures.data : "there is none"));

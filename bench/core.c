@@ -15,7 +15,7 @@ struct arena {
   wlmi_comparison comparison;
   /* Timed in the last round: first ours (the winners, then others that are not among them), then the baselines of this
    * kind of device. */
-  wlmi_method methods[OURS + WLM_CUSPARSE_WAYS];
+  wlmi_method methods[OURS + WLMI_CUSPARSE_WAYS];
   int ours, count;
   int prepared, chosen, ge[GE_SPMM]; /* index among ours, -1 = none */
 };
@@ -57,10 +57,10 @@ static wlm_status enter_winners(struct arena *arena) {
 static wlm_status last_round(struct arena *arena, wlmi_core_result *result) {
   const wlmi_operands *operands = &arena->comparison.operands;
   wlmi_device *device = operands->device;
-  const int on_gpu = device->info.limits.target == WLM_TARGET_CUDA;
+  const int on_gpu = device->info.limits.target == WLMI_TARGET_CUDA;
   arena->chosen = add_ours(arena, NULL);
   const int is_row_major = arena->bench->suite->order == WLM_ROW_MAJOR;
-  const int host_baselines = is_row_major ? WLM_HOST_BASELINES : 0;
+  const int host_baselines = is_row_major ? WLMI_HOST_BASELINES : 0;
   if (on_gpu && is_row_major) add_ge_spmm(arena);
   wlmi_method *baselines = &arena->methods[arena->ours];
   const int ways = wlmi_cusparse_ways(arena->bench->n);
@@ -96,7 +96,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
                                        arena.ge[1] < 0 ? NULL : &arena.methods[arena.ge[1]]);
   wlmi_core_write_line(&result, line);
 done:
-  for (int i = 0; i < OURS + WLM_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);
+  for (int i = 0; i < OURS + WLMI_CUSPARSE_WAYS; i++) wlmi_method_release(&arena.methods[i]);
   wlmi_comparison_release(&arena.comparison);
   return status;
 }

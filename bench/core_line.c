@@ -30,7 +30,7 @@ static void put_cusparse(const wlmi_core_result *r, wlmi_text *line) {
 }
 
 static void put_baselines(const wlmi_core_result *r, wlmi_text *line) {
-  if (r->baseline_count && r->comparison->operands.device->info.limits.target == WLM_TARGET_CUDA) {
+  if (r->baseline_count && r->comparison->operands.device->info.limits.target == WLMI_TARGET_CUDA) {
     put_cusparse(r, line);
     return;
   }

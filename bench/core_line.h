@@ -14,7 +14,7 @@ typedef struct wlmi_core_result {
                                                           */
   int baseline_count;                                    /* 0 = none was timed */
   double prepare_seconds;
-  double preprocess[WLM_CUSPARSE_WAYS]; /* seconds, 0 = none */
+  double preprocess[WLMI_CUSPARSE_WAYS]; /* seconds, 0 = none */
   int64_t calls;
   const char *more; /* further members of the line; NULL = none */
 } wlmi_core_result;

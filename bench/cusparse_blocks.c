@@ -2,7 +2,7 @@
 #include "bench/blocks.h"
 #include "bench/cusparse_library.h"
 
-static const char *const names[WLM_CUSPARSE_ALGORITHMS] = {"default", "alg1", "alg2", "alg3"};
+static const char *const names[WLMI_CUSPARSE_ALGORITHMS] = {"default", "alg1", "alg2", "alg3"};
 
 #ifdef WLM_HAVE_CUSPARSE
 #include "core/base/memory.h"
@@ -15,8 +15,8 @@ struct cusparse_blocks {
   size_t buffer_size;
 };
 
-static const cusparseSpMMAlg_t algorithms[WLM_CUSPARSE_ALGORITHMS] = {CUSPARSE_SPMM_ALG_DEFAULT, CUSPARSE_SPMM_CSR_ALG1,
-                                                                      CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
+static const cusparseSpMMAlg_t algorithms[WLMI_CUSPARSE_ALGORITHMS] = {
+    CUSPARSE_SPMM_ALG_DEFAULT, CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
 
 /* Releasing the old buffer waits for its users; in timed runs the buffer is large enough. */
 static wlm_status reserve(struct cusparse_blocks *s, size_t size) {

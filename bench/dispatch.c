@@ -80,7 +80,7 @@ static wlm_status record(struct work *w, wlm_status (*call)(struct work *w, int6
 
 /* One driver call for each kernel. */
 static wlm_status repeat(const struct work *w, const struct launches *launches, int64_t first, int64_t end) {
-  const int on_gpu = w->device->info.limits.target == WLM_TARGET_CUDA;
+  const int on_gpu = w->device->info.limits.target == WLMI_TARGET_CUDA;
   for (int64_t i = first; i < end; i++) {
     const struct launch *bare = &launches->list[i];
     WLM_CHECK((on_gpu ? wlmi_cuda_launch_here : w->device->ops->launch)(w->device, &bare->launch, &bare->args,

@@ -41,7 +41,7 @@ static wlm_status enter_openmp(const wlmi_host_product *product, wlmi_method *me
 static const struct {
   const char *name;
   wlm_status (*enter)(const wlmi_host_product *product, wlmi_method *method);
-} baselines[WLM_HOST_BASELINES] = {{"openmp", enter_openmp}, {"graphblas", wlmi_baseline_graphblas}};
+} baselines[WLMI_HOST_BASELINES] = {{"openmp", enter_openmp}, {"graphblas", wlmi_baseline_graphblas}};
 
 void wlmi_host_baselines_enter(const wlmi_operands *operands, int count, wlmi_method *methods) {
   const wlmi_host_product product = {wlmi_matrix_csr(operands->matrix), operands->spec.problem.n,

@@ -11,7 +11,7 @@ typedef struct wlmi_host_product {
   float *c;
 } wlmi_host_product;
 
-enum { WLM_HOST_BASELINES = 2 };
+enum { WLMI_HOST_BASELINES = 2 };
 
 /* Sets `user`, `enqueue`, which has finished when it returns, and `destroy`. May write the product's C. */
 wlm_status wlmi_baseline_graphblas(const wlmi_host_product *product, wlmi_method *method);

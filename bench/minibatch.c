@@ -18,7 +18,7 @@
 #include "tuner/timing.h"
 #include "tuner/verify.h"
 
-enum { BATCHES = 34, METHODS = 1 + WLM_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, PARTS = 4 };
+enum { BATCHES = 34, METHODS = 1 + WLMI_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, PARTS = 4 };
 enum { NAN_BYTE = 0xFF, LARGE_BYTE = 0x7E, BASELINE_LEEWAY = 16 };
 static const wlmi_neighbour_options sampling = {1024, 3, {15, 10, 5}};
 
@@ -72,10 +72,10 @@ static wlm_status set_up(struct round *r) {
   WLM_CHECK(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
   WLM_CHECK(make_operands(r));
   r->timed_methods[r->count++].method = wlmi_block_warploom(r->bench->context);
-  if (r->device->info.limits.target == WLM_TARGET_HOST)
+  if (r->device->info.limits.target == WLMI_TARGET_HOST)
     enter_baseline(r, wlmi_block_openmp(&r->timed_methods[r->count].method));
   else
-    for (int algorithm = 0; algorithm < WLM_CUSPARSE_ALGORITHMS; algorithm++)
+    for (int algorithm = 0; algorithm < WLMI_CUSPARSE_ALGORITHMS; algorithm++)
       enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->timed_methods[r->count].method));
   return WLM_OK;
 }
@@ -238,7 +238,7 @@ static void write_baselines(const struct round *r, wlmi_text *line) {
 
 static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
   const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
-  const int on_host = r->device->info.limits.target == WLM_TARGET_HOST;
+  const int on_host = r->device->info.limits.target == WLMI_TARGET_HOST;
   wlmi_results_begin(line, r->bench);
   wlmi_json_string(line, "graph", r->bench->matrix);
   wlmi_json_integer(line, "n", r->bench->n);

@@ -115,8 +115,9 @@ static wlm_status sample_layer(wlmi_neighbour_sampler *s, int64_t fanout, uint64
 }
 
 static wlm_status check(const wlmi_neighbour_options *options) {
-  if (options->layers < 1 || options->layers > WLM_NEIGHBOUR_LAYERS)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "layers must be 1 to %d, not %d", WLM_NEIGHBOUR_LAYERS, options->layers);
+  if (options->layers < 1 || options->layers > WLMI_NEIGHBOUR_LAYERS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "layers must be 1 to %d, not %d", WLMI_NEIGHBOUR_LAYERS,
+                     options->layers);
   if (options->seed_count < 1)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "seed_count must be at least 1, not %lld",
                      (long long)options->seed_count);
@@ -147,7 +148,7 @@ done:
 }
 
 void wlmi_neighbour_batch_release(wlmi_neighbour_batch *batch) {
-  for (int l = 0; l < WLM_NEIGHBOUR_LAYERS; l++) wlmi_csr_host_release(&batch->blocks[l]);
+  for (int l = 0; l < WLMI_NEIGHBOUR_LAYERS; l++) wlmi_csr_host_release(&batch->blocks[l]);
   wlmi_free(batch->nodes);
   *batch = (wlmi_neighbour_batch){0};
 }

@@ -5,12 +5,12 @@
 
 #include "core/csr/csr.h"
 
-enum { WLM_NEIGHBOUR_LAYERS = 8 };
+enum { WLMI_NEIGHBOUR_LAYERS = 8 };
 
 typedef struct wlmi_neighbour_options {
   int64_t seed_count; /* start nodes of a batch, distinct; all nodes where the graph has fewer. At least 1 */
-  int layers;         /* 1 to WLM_NEIGHBOUR_LAYERS */
-  int64_t fanouts[WLM_NEIGHBOUR_LAYERS]; /* most edges of a row, at least 1; that of the seeds first */
+  int layers;         /* 1 to WLMI_NEIGHBOUR_LAYERS */
+  int64_t fanouts[WLMI_NEIGHBOUR_LAYERS]; /* most edges of a row, at least 1; that of the seeds first */
 } wlmi_neighbour_options;
 
 /* blocks[0] has the seeds as rows, blocks[l + 1] has the columns of blocks[l] as rows. Row i and column j of any block
@@ -19,7 +19,7 @@ typedef struct wlmi_neighbour_options {
  */
 typedef struct wlmi_neighbour_batch {
   int layers;
-  wlmi_csr_host blocks[WLM_NEIGHBOUR_LAYERS];
+  wlmi_csr_host blocks[WLMI_NEIGHBOUR_LAYERS];
   int32_t *nodes; /* node_count = columns of the last block */
   int64_t node_count;
 } wlmi_neighbour_batch;

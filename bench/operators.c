@@ -52,17 +52,17 @@ struct line {
   wlm_problem problem;
   wlmi_candidate *candidates;                  /* candidates to search */
   wlmi_candidate_list list;                    /* of them */
-  char choice[WLM_VARIANT_NAME];               /* the library's choice; "" = none */
+  char choice[WLMI_VARIANT_NAME];              /* the library's choice; "" = none */
   int best, chosen, baselines, baseline_count; /* among the methods; -1 = none */
-  double preprocess[WLM_CUSPARSE_WAYS + 1];
+  double preprocess[WLMI_CUSPARSE_WAYS + 1];
 };
 
 struct round {
   const wlmi_bench_case *bench;
   struct line lines[LINES];
-  char top[TOP][WLM_VARIANT_NAME];
+  char top[TOP][WLMI_VARIANT_NAME];
   int top_count;
-  wlmi_method methods[LINES * (OURS + WLM_CUSPARSE_WAYS)]; /* of the last round */
+  wlmi_method methods[LINES * (OURS + WLMI_CUSPARSE_WAYS)]; /* of the last round */
   int count;
   int64_t calls;
 };
@@ -115,7 +115,7 @@ static void keep_top(struct round *r, const wlmi_timed *screened) {
         next = i;
     if (next < 0) return;
     last = screened[next].seconds;
-    snprintf(r->top[r->top_count++], WLM_VARIANT_NAME, "%s", list->candidates[next].variant);
+    snprintf(r->top[r->top_count++], WLMI_VARIANT_NAME, "%s", list->candidates[next].variant);
   }
 }
 
@@ -133,7 +133,7 @@ static wlm_status open_line(struct round *r, struct line *l) {
   l->problem.custom = op->custom;
   l->problem.operation = op->operation;
   l->problem.want_argmax = op->want_argmax;
-  if (op->want_argmax && wlm_matrix_stats(bench->upload->matrix)->longest <= WLM_LONGEST_OF_I16)
+  if (op->want_argmax && wlm_matrix_stats(bench->upload->matrix)->longest <= WLMI_LONGEST_OF_I16)
     l->problem.argmax_type = WLM_I16;
   const wlmi_comparison *first = l == r->lines ? NULL : &r->lines[0].comparison;
   WLM_TRY(wlmi_comparison_create(bench, first, NULL, &l->problem, &l->comparison));
@@ -167,7 +167,7 @@ static wlm_status search(struct round *r, struct line *l) {
   if (!screened) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "candidates");
   WLM_TRY(wlmi_comparison_search(&l->comparison, &l->list, FINALISTS, screened, &finals));
   if (l == r->lines) keep_top(r, screened);
-  wlmi_method *best = wlmi_finals_best(&finals, WLM_PLAIN);
+  wlmi_method *best = wlmi_finals_best(&finals, WLMI_PLAIN);
   if (!best) goto done;
   l->best = r->count;
   r->methods[r->count++] = *best;
@@ -189,8 +189,8 @@ static void enter_choice(struct round *r, struct line *l) {
 static void enter_baselines(struct round *r, struct line *l) {
   const wlmi_operands *operands = &l->comparison.operands;
   double seconds;
-  if (operands->device->info.limits.target != WLM_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
-  const int first = l->op->baseline == SDDMM ? WLM_CUSPARSE_SDDMM : 0;
+  if (operands->device->info.limits.target != WLMI_TARGET_CUDA || l->op->baseline == NO_BASELINE) return;
+  const int first = l->op->baseline == SDDMM ? WLMI_CUSPARSE_SDDMM : 0;
   l->baselines = r->count;
   l->baseline_count = l->op->baseline == SDDMM ? 1 : wlmi_cusparse_ways(r->bench->n);
   for (int i = 0; i < l->baseline_count; i++) {

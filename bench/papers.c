@@ -30,17 +30,17 @@ struct run {
 
 /* A block has as many threads as in the published code: 256 for N >= 64, 128 below. For row_crc, with one row per warp,
  * that is 8 or 4 rows per block; for row_naive as many rows of min(N, 32) columns as fill the block. */
-static void name_variant(const struct step *step, int64_t n, char name[WLM_VARIANT_NAME]) {
+static void name_variant(const struct step *step, int64_t n, char name[WLMI_VARIANT_NAME]) {
   const int threads = n >= 2 * WARP ? 256 : 128, columns = n >= WARP ? WARP : 16;
   if (!step->cf)
-    snprintf(name, WLM_VARIANT_NAME, "row_naive/columns=%d,rows=%d,axis=units", columns, threads / columns);
+    snprintf(name, WLMI_VARIANT_NAME, "row_naive/columns=%d,rows=%d,axis=units", columns, threads / columns);
   else
-    snprintf(name, WLM_VARIANT_NAME, "row_crc/cf=%d,rows=%d", step->cf, threads / WARP);
+    snprintf(name, WLMI_VARIANT_NAME, "row_crc/cf=%d,rows=%d", step->cf, threads / WARP);
 }
 
 static wlm_status measure(struct run *run) {
   for (int i = 0; i < STEPS; i++) {
-    char variant[WLM_VARIANT_NAME];
+    char variant[WLMI_VARIANT_NAME];
     name_variant(&steps[i], run->bench->n, variant);
     wlmi_comparison_enter(&run->comparison, variant, &run->methods[i]);
     if (!run->methods[i].failure) run->max_rel_err = fmax(run->max_rel_err, run->methods[i].max_rel_err);
@@ -103,7 +103,7 @@ static wlm_status run_case(const wlmi_bench_case *bench, wlmi_text *line) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   problem.n = bench->n;
   wlm_status status;
-  if (wlmi_context_device(bench->context)->info.limits.target != WLM_TARGET_CUDA)
+  if (wlmi_context_device(bench->context)->info.limits.target != WLMI_TARGET_CUDA)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "the paper's kernels (row_naive, row_crc) are for GPUs: use --device cuda");
   WLM_TRY(wlmi_comparison_create(bench, NULL, NULL, &problem, &run.comparison));
   WLM_TRY(measure(&run));

@@ -40,7 +40,7 @@ struct round {
 /* The fastest way of cuSPARSE on the full matrix; has a failure if there is none. */
 static wlm_status best_cusparse(wlmi_comparison *exact, wlmi_method *best) {
   wlmi_device *device = exact->operands.device;
-  wlmi_method ways[WLM_CUSPARSE_WAYS] = {0};
+  wlmi_method ways[WLMI_CUSPARSE_WAYS] = {0};
   const int count = wlmi_cusparse_ways(exact->operands.spec.problem.n);
   int64_t calls;
   wlm_status status;
@@ -153,7 +153,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   problem.n = bench->n;
   wlm_status status = wlmi_comparison_create(bench, NULL, NULL, &problem, &exact);
   if (status != WLM_OK) return status;
-  if (exact.operands.device->info.limits.target == WLM_TARGET_CUDA)
+  if (exact.operands.device->info.limits.target == WLMI_TARGET_CUDA)
     WLM_TRY(best_cusparse(&exact, &others[0]));
   else
     wlmi_method_fail(&others[0], "cuSPARSE is for GPUs");

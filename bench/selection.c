@@ -30,15 +30,15 @@ struct state {
   wlmi_measurement_set set;
   wlmi_cases cases;
   wlmi_suite_file suite; /* core: the list of all cases */
-  char fixed[WLM_VARIANT_NAME];
-  char group[WLM_GROUP_NAME]; /* the group that is left out of `others`; "" = `others` is empty */
+  char fixed[WLMI_VARIANT_NAME];
+  char group[WLMI_GROUP_NAME]; /* the group that is left out of `others`; "" = `others` is empty */
   wlmi_snapshot others;
 };
 
 /* ---- measurements without a group of matrices ------------------------------------------------------- */
 
 static int is_of_another_group(void *user, const wlmi_measurement_record *record) {
-  char its[WLM_GROUP_NAME];
+  char its[WLMI_GROUP_NAME];
   wlmi_group_of(record->matrix_name ? record->matrix_name : "", its);
   return strcmp(its, user) != 0;
 }
@@ -63,7 +63,7 @@ done:
 
 /* Does nothing if the last case was of the same group. */
 static wlm_status learn_without(struct state *s, wlm_context *context, const char *matrix) {
-  char group[WLM_GROUP_NAME];
+  char group[WLMI_GROUP_NAME];
   wlmi_group_of(matrix, group);
   if (!strcmp(group, s->group)) return WLM_OK;
   *s->group = 0;
@@ -120,7 +120,7 @@ static void find_fixed(struct state *s) {
 static wlm_status load(const char *path, const wlm_context *context, struct state *s) {
   wlm_store *store = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_store_open(path, WLM_STORE_READ, &store));
+  WLM_TRY(wlmi_store_open(path, WLMI_STORE_READ, &store));
   WLM_TRY(wlmi_measurement_set_add(&s->set, store, wlmi_context_device_class(context)));
   status = wlmi_cases_make(s->set.records, s->set.count, &s->cases);
 done:
@@ -187,7 +187,7 @@ static wlm_status decide(struct round *r) {
   WLM_CHECK(learn_without(r->state, r->bench->context, r->bench->matrix));
   for (int mode = 0; mode < MODES; mode++) {
     WLM_CHECK(wlmi_context_select(r->bench->context, snapshots[mode], mode == ESTIMATED ? &estimated : stats,
-                                  mode == ESTIMATED ? WLM_USE_ESTIMATED : WLM_USE_MEASURED,
+                                  mode == ESTIMATED ? WLMI_USE_ESTIMATED : WLMI_USE_MEASURED,
                                   &r->comparison.operands.spec, &r->decisions[mode]));
     add_name(r, r->decisions[mode].variant);
   }
@@ -197,7 +197,7 @@ static wlm_status decide(struct round *r) {
 /* Adds the fastest candidates of this very case by the database. */
 static void add_top(struct round *r) {
   const wlm_stats *stats = wlm_matrix_stats(r->bench->upload->matrix);
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec_key(&r->comparison.operands.spec, key);
   for (int64_t i = 0; i < r->state->cases.count; i++) {
     const wlmi_case *c = &r->state->cases.list[i];

@@ -23,7 +23,7 @@ static int parse_widths(const char *text, wlmi_suite_file *file) {
     text += strspn(text, " \t");
     if (!*text) return file->width_count > 0;
     long long n = strtoll(text, &end, 10);
-    if (end == text || n < 1 || n > 1 << 20 || file->width_count == WLM_CLI_MAX_WIDTHS) return 0;
+    if (end == text || n < 1 || n > 1 << 20 || file->width_count == WLMI_CLI_MAX_WIDTHS) return 0;
     file->widths[file->width_count++] = n;
   }
 }
@@ -76,9 +76,9 @@ void wlmi_suite_file_release(wlmi_suite_file *file) {
   *file = (wlmi_suite_file){0};
 }
 
-wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_INPUT_PATH]) {
-  snprintf(path, WLM_INPUT_PATH, "%s", input);
-  if (strlen(input) >= WLM_INPUT_PATH) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
+wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLMI_INPUT_PATH]) {
+  snprintf(path, WLMI_INPUT_PATH, "%s", input);
+  if (strlen(input) >= WLMI_INPUT_PATH) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%.64s...: too long", input);
   struct stat info;
   if (!strcmp(input, "-") || strchr(input, ':') || has_ending(input, ".mtx") || has_ending(input, ".mtx.gz") ||
       (!stat(input, &info) && !S_ISDIR(info.st_mode)))
@@ -86,7 +86,7 @@ wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_I
   if (!data) return wlmi_fail(WLM_ERR_NOT_FOUND, "%s is a file of the data set: say where that is, --data DIR", input);
   static const char *const places[] = {"%s/%s.mtx.gz", "%s/%s/%s.mtx.gz"};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-    if (snprintf(path, WLM_INPUT_PATH, places[i], data, input, input) < WLM_INPUT_PATH && access(path, R_OK) == 0)
+    if (snprintf(path, WLMI_INPUT_PATH, places[i], data, input, input) < WLMI_INPUT_PATH && access(path, R_OK) == 0)
       return WLM_OK;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "neither %s/%s.mtx.gz nor %s/%s/%s.mtx.gz can be read", data, input, data, input,
                    input);
@@ -95,15 +95,15 @@ wlm_status wlmi_suite_input(const char *data, const char *input, char path[WLM_I
 /* ---- groups ---- */
 
 /* Lines are "PREFIX<tab>GROUP"; "#" begins a comment. */
-void wlmi_group_of(const char *matrix, char group[WLM_GROUP_NAME]) {
+void wlmi_group_of(const char *matrix, char group[WLMI_GROUP_NAME]) {
   const struct wlmi_archive_file *file = find_file("groups", ".tsv");
-  snprintf(group, WLM_GROUP_NAME, "%s", matrix);
+  snprintf(group, WLMI_GROUP_NAME, "%s", matrix);
   for (const char *line = file ? file->begin : NULL; line && line < file->end;) {
     const char *end = memchr(line, '\n', (size_t)(file->end - line));
     if (!end) end = file->end;
     const char *tab = memchr(line, '\t', (size_t)(end - line));
     if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) {
-      snprintf(group, WLM_GROUP_NAME, "%.*s", (int)(end - tab - 1), tab + 1);
+      snprintf(group, WLMI_GROUP_NAME, "%.*s", (int)(end - tab - 1), tab + 1);
       return;
     }
     line = end + 1;

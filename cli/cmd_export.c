@@ -17,12 +17,12 @@ static wlm_status open_stores(const wlmi_cli_options *options, wlm_store *stores
   wlm_status status = wlmi_cli_check_system(options);
   if (status != WLM_OK) return status;
   if (!options->system) {
-    status = wlmi_cli_open_store(options, WLM_STORE_READ, &path, &stores[0]);
+    status = wlmi_cli_open_store(options, WLMI_STORE_READ, &path, &stores[0]);
     if (status == WLM_ERR_NOT_FOUND && !options->database) status = WLM_OK;
     WLM_TRY(status);
   }
   wlmi_system_database_path(&shipped);
-  if (shipped.size) status = wlmi_store_open(shipped.data, WLM_STORE_READ_SHIPPED, &stores[1]);
+  if (shipped.size) status = wlmi_store_open(shipped.data, WLMI_STORE_READ_SHIPPED, &stores[1]);
 done:
   wlmi_text_release(&path);
   wlmi_text_release(&shipped);
@@ -51,7 +51,7 @@ static void put_problems(const wlmi_export *e, wlmi_report *report) {
 static void put_sizes(const wlmi_export *e, wlmi_report *report) {
   int64_t binaries = 0, sources = 0, host_kernels = 0, gpu_kernels = 0, measurements = 0, models = 0, choices = 0;
   for (int64_t i = 0; i < e->image_count; i++) {
-    const int is_host = e->images[i].limits.target == WLM_TARGET_HOST;
+    const int is_host = e->images[i].limits.target == WLMI_TARGET_HOST;
     host_kernels += is_host;
     gpu_kernels += !is_host;
     sources += is_host ? (int64_t)strlen(e->images[i].program.source) : 0;
@@ -105,7 +105,7 @@ wlm_status wlmi_cmd_export(const wlmi_cli_options *options, wlmi_report *report)
   if (options->archs || options->parts)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--%s is for --format c", options->archs ? "arch" : "for");
   status = options->system ? wlmi_cli_open_to_show(options, &path, &store)
-                           : wlmi_cli_open_store(options, WLM_STORE_READ, &path, &store);
+                           : wlmi_cli_open_store(options, WLMI_STORE_READ, &path, &store);
   if (status == WLM_ERR_NOT_FOUND && !options->database && !options->system)
     status = wlmi_fail(status, "%s: no such file; tune first, or export the shipped database with --system",
                        path.size ? path.data : "the user database");
@@ -136,7 +136,7 @@ wlm_status wlmi_cmd_import(const wlmi_cli_options *options, wlmi_report *report)
   /* before a database is made */
   WLM_CHECK(strcmp(from, "-") ? wlmi_lines_read_path(from, &content)
                               : wlmi_lines_read_file(stdin, "standard input", &content));
-  WLM_TRY(wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &store));
+  WLM_TRY(wlmi_cli_open_store(options, WLMI_STORE_WRITE, &path, &store));
   WLM_TRY(wlmi_store_import(store, &content, &added));
   WLM_TRY(wlmi_store_count(store, &counts));
   wlmi_report_object(report, NULL);

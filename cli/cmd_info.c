@@ -52,7 +52,7 @@ static void report_database(wlmi_report *report, const char *path) {
   wlm_store *store = NULL;
   wlmi_store_counts counts = {0};
   wlmi_report_string(report, "database", path);
-  wlm_status status = *path ? wlmi_store_open(path, WLM_STORE_READ, &store) : WLM_ERR_NOT_FOUND;
+  wlm_status status = *path ? wlmi_store_open(path, WLMI_STORE_READ, &store) : WLM_ERR_NOT_FOUND;
   if (status == WLM_OK) status = wlmi_store_count(store, &counts);
   if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) wlmi_report_string(report, "database_fault", wlm_error_detail());
   wlmi_report_members(report, "measurements=%jd failed=%jd matrices=%jd", counts.measurements, counts.failed,

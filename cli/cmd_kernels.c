@@ -18,8 +18,8 @@ static wlm_status read_archs(const char *list, wlmi_archive_request *request) {
     return WLM_OK;
   }
   do {
-    if (request->arch_count == WLM_ARCHIVE_ARCHS)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d numbers", WLM_ARCHIVE_ARCHS);
+    if (request->arch_count == WLMI_ARCHIVE_ARCHS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d numbers", WLMI_ARCHIVE_ARCHS);
     const long arch = strtol(at, &end, 10);
     if (end == at || (*end && *end != ',') || arch < 0 || arch > 9999)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch must be numbers such as 80,90, not '%s'", list);

@@ -39,7 +39,7 @@ static wlm_status run_width(wlmi_report *report, wlmi_session *session, const wl
   wlmi_operands operands = {0};
   wlmi_method method = {0};
   double prepare_seconds = 0;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   WLM_TRY(wlmi_operands_create(session->context, session->matrix, &session->problem, &session->args, options->seed,
                                &operands));
   if (options->variant)
@@ -94,7 +94,7 @@ static wlm_status run_input(wlmi_session *session, const char *input, const wlmi
 static wlm_status explain_width(wlmi_report *report, const wlmi_session *session, const char *variant) {
   wlm_status status;
   wlm_plan *plan = NULL;
-  char *text = NULL, name[WLM_VARIANT_NAME];
+  char *text = NULL, name[WLMI_VARIANT_NAME];
   wlmi_spec spec;
   WLM_TRY(wlmi_context_spec(session->context, session->matrix, &session->problem, &spec));
   if (variant) WLM_TRY(wlmi_family_best(session->context, session->matrix, &spec, variant, name));

@@ -8,8 +8,8 @@
 #include "generator/generator.h"
 
 static const wlmi_limits targets[] = {
-    {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132},
-    {.target = WLM_TARGET_HOST, .processors = 16},
+    {.target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132},
+    {.target = WLMI_TARGET_HOST, .processors = 16},
 };
 
 static void report_list(const wlmi_families *families, wlmi_report *report) {
@@ -42,7 +42,7 @@ static wlm_status print_list(wlmi_generator *generator) {
 /* Emits for the given target, or for the first one that accepts the variant, and writes the variant's full name to
  * `name`; reports the last refusal. */
 static wlm_status emit(wlmi_generator *generator, const char *variant, int target, const wlmi_spec *spec,
-                       char name[WLM_VARIANT_NAME], wlmi_program *program) {
+                       char name[WLMI_VARIANT_NAME], wlmi_program *program) {
   wlmi_text reason = {0};
   wlm_status status = WLM_OK;
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
@@ -68,7 +68,7 @@ wlm_status wlmi_cmd_show(const wlmi_cli_options *options, wlmi_report *report) {
   wlmi_generator *generator = NULL;
   wlmi_program program = {0};
   wlmi_spec spec;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlm_problem problem = options->problem;
   WLM_TRY(wlmi_cli_generator(&generator));
   if (options->list) {

@@ -16,7 +16,7 @@ static void tell_classes(wlmi_report *report, const wlmi_models *models) {
     if (model)
       snprintf(outcome, sizeof outcome, "trained, off by %.0f %%", 100 * (exp(model->spread) - 1));
     else
-      snprintf(outcome, sizeof outcome, "none: it takes %d matrices", WLM_TRAIN_MATRICES);
+      snprintf(outcome, sizeof outcome, "none: it takes %d matrices", WLMI_TRAIN_MATRICES);
     wlmi_table_add(&table, "%s %jd %jd", c->problems, c->matrices, c->cases);
     wlmi_table_flag(&table, model != NULL);
     wlmi_table_add(&table, "%jd %g %s", model ? model->measurements : 0, model ? model->spread : NAN, outcome);
@@ -33,7 +33,7 @@ wlm_status wlmi_cmd_train(const wlmi_cli_options *options, wlmi_report *report) 
   wlmi_report_object(report, NULL);
   wlmi_report_device(report, session.context);
   wlmi_report_members(report, "database=%s models=%jd", wlmi_context_database_path(session.context), models.count);
-  if (report->json) wlmi_report_integer(report, "needed", WLM_TRAIN_MATRICES);
+  if (report->json) wlmi_report_integer(report, "needed", WLMI_TRAIN_MATRICES);
   if (models.class_count || report->json)
     tell_classes(report, &models);
   else

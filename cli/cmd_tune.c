@@ -13,7 +13,7 @@
 
 /* A problem that was tuned on a matrix. */
 typedef struct tuned {
-  char label[256], starred[WLM_VARIANT_NAME]; /* starred: what the times of this command alone choose; "" = nothing */
+  char label[256], starred[WLMI_VARIANT_NAME]; /* starred: what the times of this command alone choose; "" = nothing */
   wlmi_spec spec;
   wlm_stats stats;
 } tuned;
@@ -74,7 +74,7 @@ static wlm_status report_choices(const errand *e) {
   for (int64_t i = 0; i < e->count; i++) {
     const tuned *t = &e->list[i];
     const wlm_status status =
-        wlmi_context_select(e->run.session.context, NULL, &t->stats, WLM_USE_MEASURED, &t->spec, &decision);
+        wlmi_context_select(e->run.session.context, NULL, &t->stats, WLMI_USE_MEASURED, &t->spec, &decision);
     if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) {
       wlmi_table_release(&table);
       return status;
@@ -103,7 +103,7 @@ static wlm_status learn(const errand *e, wlm_status status) {
 
 /* Tunes one matrix and N. */
 static wlm_status tune_width(errand *e, const char *label, double budget) {
-  char title[64], starred[WLM_VARIANT_NAME] = "";
+  char title[64], starred[WLMI_VARIANT_NAME] = "";
   wlmi_session *session = &e->run.session;
   listener l = {.progress = &e->run.progress};
   wlmi_tune_summary summary = {0};
@@ -155,8 +155,8 @@ static wlm_status find_tasks(errand *e, const char *label, wlmi_task *list) {
  * of the time until the deadline, but enough for one candidate. */
 static wlm_status tune_widths(errand *e, const char *label, double deadline) {
   const wlmi_cli_options *options = e->run.options;
-  wlmi_task list[WLM_CLI_MAX_WIDTHS];
-  int tuned[WLM_CLI_MAX_WIDTHS] = {0};
+  wlmi_task list[WLMI_CLI_MAX_WIDTHS];
+  int tuned[WLMI_CLI_MAX_WIDTHS] = {0};
   const double whole = e->run.deadline; /* the deadline moves while another tuning is waited for */
   wlm_status status = WLM_OK;
   WLM_CHECK(find_tasks(e, label, list));
@@ -171,7 +171,7 @@ static wlm_status tune_widths(errand *e, const char *label, double deadline) {
     if (!wlmi_report_flush(e->report) && status == WLM_OK)
       status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the result's text");
     wlmi_tasks_learn(list, options->n_count, &list[i].point);
-    list[i].state = WLM_TASK_DONE;
+    list[i].state = WLMI_TASK_DONE;
     tuned[i] = 1;
   }
   return status;

@@ -4,16 +4,16 @@
 
 #include "cli/progress.h"
 
-#define OPERATION (WLM_OPTION_WIDTH | WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE)
-#define PROBLEM   (OPERATION | WLM_OPTION_EPILOGUE)
-#define STORE     (WLM_OPTION_DATABASE | WLM_OPTION_JSON)
-#define CONTEXT   (STORE | WLM_OPTION_DEVICE)
-#define CHOOSING  (CONTEXT | WLM_OPTION_LAYERS)
-#define TUNING    (CONTEXT | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_AGAIN)
-#define PINNING   (CONTEXT | OPERATION | WLM_OPTION_FORCE)
-#define BENCH                                                                                                 \
-  (CHOOSING | WLM_OPTION_WIDTH | WLM_OPTION_BUDGET | WLM_OPTION_SEED | WLM_OPTION_DATA | WLM_OPTION_SAMPLES | \
-   WLM_OPTION_OUTPUT | WLM_OPTION_JSON | WLM_OPTION_FORCE)
+#define OPERATION (WLMI_OPTION_WIDTH | WLMI_OPTION_OPERATOR | WLMI_OPTION_MESSAGE | WLMI_OPTION_TYPE)
+#define PROBLEM   (OPERATION | WLMI_OPTION_EPILOGUE)
+#define STORE     (WLMI_OPTION_DATABASE | WLMI_OPTION_JSON)
+#define CONTEXT   (STORE | WLMI_OPTION_DEVICE)
+#define CHOOSING  (CONTEXT | WLMI_OPTION_LAYERS)
+#define TUNING    (CONTEXT | WLMI_OPTION_BUDGET | WLMI_OPTION_SEED | WLMI_OPTION_AGAIN)
+#define PINNING   (CONTEXT | OPERATION | WLMI_OPTION_FORCE)
+#define BENCH                                                                                                      \
+  (CHOOSING | WLMI_OPTION_WIDTH | WLMI_OPTION_BUDGET | WLMI_OPTION_SEED | WLMI_OPTION_DATA | WLMI_OPTION_SAMPLES | \
+   WLMI_OPTION_OUTPUT | WLMI_OPTION_JSON | WLMI_OPTION_FORCE)
 #define NO_LIMIT (1 << 20)
 
 static const char input_needed[] =
@@ -23,59 +23,59 @@ const wlmi_command wlmi_commands[] = {
     {"info", NULL, "", "print version, devices, compilers and databases", wlmi_cmd_info, .takes = CONTEXT,
      .example = "info --json"},
     {"stats", NULL, "INPUT...", "print row statistics, bucket and fingerprint of a matrix", wlmi_cmd_stats,
-     .takes = WLM_OPTION_JSON | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT, .missing = input_needed,
+     .takes = WLMI_OPTION_JSON | WLMI_OPTION_FORCE, .least = 1, .most = NO_LIMIT, .missing = input_needed,
      .example = "stats graph.mtx.gz"},
     {"convert", NULL, "INPUT -o FILE", "write a matrix as a Matrix Market file, for example a synthetic one",
-     wlmi_cmd_convert, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT | WLM_OPTION_FORCE, .needs = WLM_OPTION_OUTPUT,
+     wlmi_cmd_convert, .takes = WLMI_OPTION_JSON | WLMI_OPTION_OUTPUT | WLMI_OPTION_FORCE, .needs = WLMI_OPTION_OUTPUT,
      .least = 1, .most = 1, .missing = input_needed, .example = "convert twin:arxiv,scale=0.1 -o arxiv.mtx"},
     {"show", NULL, "VARIANT", "print the source of a kernel", wlmi_cmd_show,
-     .takes = PROBLEM | WLM_OPTION_TARGET | WLM_OPTION_JSON, .least = 1, .most = 1,
+     .takes = PROBLEM | WLMI_OPTION_TARGET | WLMI_OPTION_JSON, .least = 1, .most = 1,
      .missing = "name one variant, row_crc/cf=2,rows=8, or say --list",
      .example = "show row_crc/cf=2,rows=8 --target cuda --op max"},
     {"show", NULL, "--list", "list all families with their parameters", wlmi_cmd_show,
-     .takes = WLM_OPTION_LIST | WLM_OPTION_JSON, .when = WLM_OPTION_LIST},
+     .takes = WLMI_OPTION_LIST | WLMI_OPTION_JSON, .when = WLMI_OPTION_LIST},
     {"tune", NULL, "INPUT...", "measure the kernels that were not measured yet", wlmi_cmd_tune,
-     .takes = TUNING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_FORCE, .least = 1, .most = NO_LIMIT,
+     .takes = TUNING | PROBLEM | WLMI_OPTION_CALLS | WLMI_OPTION_FORCE, .least = 1, .most = NO_LIMIT,
      .missing = input_needed, .example = "tune graph.mtx -n 64,256 --budget 2m"},
     {"tune", NULL, "", "tune the device on synthetic matrices; the same command continues where it ended",
      wlmi_cmd_tune_design, .takes = TUNING | PROBLEM, .example = "tune --budget 30m"},
     {"tune", NULL, "--recorded", "tune what programs with record = 1 recorded, on matrices made from their statistics",
-     wlmi_cmd_tune_recorded, .takes = TUNING | WLM_OPTION_RECORDED, .when = WLM_OPTION_RECORDED},
+     wlmi_cmd_tune_recorded, .takes = TUNING | WLMI_OPTION_RECORDED, .when = WLMI_OPTION_RECORDED},
     {"train", NULL, "", "train the cost model on all measurements; tune does this at its end", wlmi_cmd_train,
      .takes = CONTEXT, .example = "train --device cuda"},
     {"compare", NULL, "INPUT...", "time the chosen kernel beside cuSPARSE, on a host beside a plain OpenMP loop",
      wlmi_cmd_compare,
-     .takes = CHOOSING | WLM_OPTION_WIDTH | WLM_OPTION_MESSAGE | WLM_OPTION_TYPE | WLM_OPTION_SAMPLES |
-              WLM_OPTION_SEED | WLM_OPTION_FORCE,
+     .takes = CHOOSING | WLMI_OPTION_WIDTH | WLMI_OPTION_MESSAGE | WLMI_OPTION_TYPE | WLMI_OPTION_SAMPLES |
+              WLMI_OPTION_SEED | WLMI_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "compare graph.mtx -n 64"},
     {"run", NULL, "INPUT...", "time one product with the chosen kernel", wlmi_cmd_run,
-     .takes = CHOOSING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_SEED | WLM_OPTION_CHECK | WLM_OPTION_VARIANT |
-              WLM_OPTION_RECORD | WLM_OPTION_FORCE,
+     .takes = CHOOSING | PROBLEM | WLMI_OPTION_CALLS | WLMI_OPTION_SEED | WLMI_OPTION_CHECK | WLMI_OPTION_VARIANT |
+              WLMI_OPTION_RECORD | WLMI_OPTION_FORCE,
      .least = 1, .most = NO_LIMIT, .missing = input_needed, .example = "run graph.mtx -n 64 --op copy_b.mean --check"},
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
-     .takes = CHOOSING | PROBLEM | WLM_OPTION_CALLS | WLM_OPTION_VARIANT | WLM_OPTION_FORCE, .least = 1,
+     .takes = CHOOSING | PROBLEM | WLMI_OPTION_CALLS | WLMI_OPTION_VARIANT | WLMI_OPTION_FORCE, .least = 1,
      .most = NO_LIMIT, .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines, or a library that contains what was tuned",
-     wlmi_cmd_export, .takes = STORE | WLM_OPTION_SYSTEM | WLM_OPTION_OUTPUT | WLM_OPTION_FORMAT,
-     .needs = WLM_OPTION_OUTPUT, .example = "export -o tuned.jsonl"},
+     wlmi_cmd_export, .takes = STORE | WLMI_OPTION_SYSTEM | WLMI_OPTION_OUTPUT | WLMI_OPTION_FORMAT,
+     .needs = WLMI_OPTION_OUTPUT, .example = "export -o tuned.jsonl"},
     {"import", NULL, "FILE", "add exported measurements, all or none", wlmi_cmd_import, .takes = STORE, .least = 1,
      .most = 1, .missing = "name the file that export wrote", .example = "import tuned.jsonl"},
     {"db", "list", "", "list decisions, pins and recorded problems", wlmi_cmd_db_list,
-     .takes = STORE | WLM_OPTION_SYSTEM, .example = "db list --json"},
+     .takes = STORE | WLMI_OPTION_SYSTEM, .example = "db list --json"},
     {"db", "candidates", "",
      "list the candidates of a device class, which of them the rules, other problems and the model choose for so many "
      "calls, and how much longer these take; --device takes any part of the class's name",
-     wlmi_cmd_db_candidates, .takes = CONTEXT | WLM_OPTION_SYSTEM | WLM_OPTION_CALLS,
+     wlmi_cmd_db_candidates, .takes = CONTEXT | WLMI_OPTION_SYSTEM | WLMI_OPTION_CALLS,
      .example = "db candidates --device cuda --json"},
-    {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLM_OPTION_REPAIR,
+    {"db", "check", "[--repair]", "check the database file", wlmi_cmd_db_check, .takes = STORE | WLMI_OPTION_REPAIR,
      .example = "db check --repair"},
     {"db", "merge", "A B [...] -o C", "write the union of databases to a new one", wlmi_cmd_db_merge,
-     .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT, .needs = WLM_OPTION_OUTPUT, .least = 2, .most = 32,
+     .takes = WLMI_OPTION_JSON | WLMI_OPTION_OUTPUT, .needs = WLMI_OPTION_OUTPUT, .least = 2, .most = 32,
      .missing = "name two databases or more", .example = "db merge a.db b.db -o both.db"},
-    {"db", "diff", "A B", "list the differences of two databases", wlmi_cmd_db_diff, .takes = WLM_OPTION_JSON,
+    {"db", "diff", "A B", "list the differences of two databases", wlmi_cmd_db_diff, .takes = WLMI_OPTION_JSON,
      .least = 2, .most = 2, .missing = "name two databases", .example = "db diff old.db new.db"},
     {"db", "prune", "[--keep COUNT]", "delete measurements that no choice uses any more", wlmi_cmd_db_prune,
-     .takes = STORE | WLM_OPTION_KEEP, .example = "db prune --keep 8"},
+     .takes = STORE | WLMI_OPTION_KEEP, .example = "db prune --keep 8"},
     {"db", "pin", "INPUT-or-BUCKET VARIANT", "always use this kernel for a matrix or a bucket", wlmi_cmd_db_pin,
      .takes = PINNING, .least = 2, .most = 2, .missing = "name a matrix or bucket, then a variant",
      .example = "db pin graph.mtx row_crc/cf=2,rows=8 -n 64"},
@@ -85,8 +85,8 @@ const wlmi_command wlmi_commands[] = {
      "compile kernels for common problems ahead, for machines without a compiler and for quick first steps; needs "
      "NVRTC "
      "and no GPU",
-     wlmi_cmd_kernels_build, .takes = WLM_OPTION_JSON | WLM_OPTION_OUTPUT | WLM_OPTION_ARCHS,
-     .needs = WLM_OPTION_OUTPUT, .example = "kernels build -o kernels.archive --arch 80,90 --for sum,mean"},
+     wlmi_cmd_kernels_build, .takes = WLMI_OPTION_JSON | WLMI_OPTION_OUTPUT | WLMI_OPTION_ARCHS,
+     .needs = WLMI_OPTION_OUTPUT, .example = "kernels build -o kernels.archive --arch 80,90 --for sum,mean"},
     {"bench", NULL, "SUITE [INPUT...]", "run a suite on its matrices (--data DIR) or on these inputs", wlmi_cmd_bench,
      .takes = BENCH, .least = 1, .most = NO_LIMIT, .missing = "name a suite; warploom bench --help lists them",
      .suite = wlmi_bench_suite_at, .example = "bench core --data DIR -o core.jsonl --budget 10m"},
@@ -160,7 +160,7 @@ static int reads_stdin_once(const char *label, const wlmi_cli_options *o) {
 
 /* A command without arguments may have been given a database. */
 static void complain_of_extra(const wlmi_command *c, const char *label, const char *argument) {
-  if (c->takes & WLM_OPTION_DATABASE && !c->most && !c->when)
+  if (c->takes & WLMI_OPTION_DATABASE && !c->most && !c->when)
     wlmi_print_message("warploom %s: '%s' is one argument too many; name a database by --db %s", label, argument,
                        argument);
   else

@@ -9,7 +9,7 @@ static int is_first(int i) { return !i || strcmp(wlmi_commands[i].name, wlmi_com
 
 /* The options that the rows of this name and action (NULL = none) take. */
 static int takes_of(const char *name, const char *action) {
-  int takes = WLM_OPTION_HELP;
+  int takes = WLMI_OPTION_HELP;
   for (int i = 0; i < wlmi_commands_count; i++) {
     const wlmi_command *c = &wlmi_commands[i];
     if (!strcmp(c->name, name) && (action ? c->action && !strcmp(c->action, action) : !c->action)) takes |= c->takes;

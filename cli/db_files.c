@@ -5,7 +5,7 @@
 
 static wlm_status only_check(const char *path, wlmi_text *faults, wlmi_store_counts *counts) {
   wlm_store *store;
-  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status == WLM_OK) status = wlmi_store_check(store, faults);
   if (status == WLM_OK) status = wlmi_store_count(store, counts);
   wlmi_store_close(store);

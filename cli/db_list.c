@@ -112,7 +112,7 @@ wlm_status wlmi_cmd_db_diff(const wlmi_cli_options *options, wlmi_report *report
   wlm_status status;
   for (int side = 0; side < 2; side++) {
     wlm_store *store;
-    status = wlmi_store_open(options->arguments[1 + side], WLM_STORE_READ, &store);
+    status = wlmi_store_open(options->arguments[1 + side], WLMI_STORE_READ, &store);
     if (status == WLM_OK) status = wlmi_content_load(store, &contents[side]);
     wlmi_store_close(store);
     WLM_TRY(status);

@@ -15,7 +15,7 @@ typedef struct task {
   wlmi_session session;
   wlm_store *store;    /* NULL: the variant is only checked */
   const char *variant; /* NULL = unpin */
-  char place[WLM_BUCKET_TEXT];
+  char place[WLMI_BUCKET_TEXT];
 } task;
 
 static wlm_status find_place(task *t, const char *where) {
@@ -65,7 +65,7 @@ static wlm_status check_variant(const task *t, const wlmi_spec *spec) {
 }
 
 static wlm_status write_pin(task *t, const wlmi_spec *spec) {
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec_key(spec, key);
   const wlmi_pin_record pin = {(char *)wlmi_context_device_class(t->session.context), t->place, key, spec->problem.n,
                                (char *)(t->variant ? t->variant : "any")};
@@ -85,7 +85,7 @@ static wlm_status do_width(task *t, int64_t n) {
   return WLM_OK;
 }
 
-static wlm_status find_variant(task *t, int64_t n, const char *variant, char name[WLM_VARIANT_NAME]) {
+static wlm_status find_variant(task *t, int64_t n, const char *variant, char name[WLMI_VARIANT_NAME]) {
   wlmi_spec specs[MAX_SPECS];
   int count;
   t->session.problem.n = n;
@@ -98,7 +98,7 @@ static wlm_status find_variant(task *t, int64_t n, const char *variant, char nam
 static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *report, const char *variant) {
   wlmi_text path = {0}, widths = {0};
   wlm_status status;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   task task = {.store = NULL};
   WLM_TRY(wlmi_session_open(options, &task.session));
   WLM_TRY(find_place(&task, options->arguments[1]));
@@ -108,7 +108,7 @@ static wlm_status pin_or_unpin(const wlmi_cli_options *options, wlmi_report *rep
     wlmi_text_printf(&widths, "%s%lld", i ? "," : "", (long long)options->n[i]);
   }
   if (widths.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of widths"));
-  WLM_TRY(variant ? wlmi_cli_open_store(options, WLM_STORE_WRITE, &path, &task.store)
+  WLM_TRY(variant ? wlmi_cli_open_store(options, WLMI_STORE_WRITE, &path, &task.store)
                   : wlmi_cli_open_to_change(options, &path, &task.store));
   WLM_TRY(wlmi_store_begin(task.store));
   for (int i = 0; i < options->n_count && status == WLM_OK; i++) status = do_width(&task, options->n[i]);

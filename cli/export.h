@@ -8,8 +8,8 @@
 
 /* A source text and, for a GPU, the binary. Kernels with equal sources share it. */
 typedef struct wlmi_export_image {
-  char hash[WLM_HASH_HEX]; /* of the source and the architecture */
-  wlmi_program program;    /* owns the source */
+  char hash[WLMI_HASH_HEX]; /* of the source and the architecture */
+  wlmi_program program;     /* owns the source */
   wlmi_limits limits;
   int is_ptx;
   void *data; /* NULL for the host */
@@ -19,7 +19,7 @@ typedef struct wlmi_export_image {
 /* A problem at one width. */
 typedef struct wlmi_export_problem {
   const char *name; /* its key and what the key leaves out, as in KEY+deterministic+bias+activation=tanh */
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   char *extras; /* the text of the activation lies here; NULL = none */
   int64_t n;
   wlmi_spec spec;
@@ -49,7 +49,7 @@ typedef struct wlmi_export_learned {
   wlmi_cases cases;
 } wlmi_export_learned;
 
-enum { WLM_EXPORT_TARGETS = 8 };
+enum { WLMI_EXPORT_TARGETS = 8 };
 
 typedef struct wlmi_export {
   wlmi_generator *generator;
@@ -64,7 +64,7 @@ typedef struct wlmi_export {
   wlm_stats *stats; /* for which choices are made besides those of the matrices */
   int64_t matrix_count, matrix_capacity, class_count, class_capacity, learned_capacity, pass_count, pass_capacity,
       problem_count, problem_capacity, image_count, image_capacity, stats_count, stats_capacity;
-  wlmi_export_target targets[WLM_EXPORT_TARGETS];
+  wlmi_export_target targets[WLMI_EXPORT_TARGETS];
   int target_count;
 } wlmi_export;
 

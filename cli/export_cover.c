@@ -52,8 +52,8 @@ static wlm_status choose(covering *c, const wlmi_snapshot *snapshot, const wlmi_
 static wlm_status choose_for(covering *c, const wlmi_snapshot *snapshot, const wlmi_limits *limits,
                              const wlm_stats *stats) {
   wlm_stats centre;
-  for (wlmi_use use = WLM_USE_MEASURED; use <= WLM_USE_ONE_CALL; use++) {
-    wlmi_cell_centre_of(stats, use != WLM_USE_MEASURED, &centre);
+  for (wlmi_use use = WLMI_USE_MEASURED; use <= WLMI_USE_ONE_CALL; use++) {
+    wlmi_cell_centre_of(stats, use != WLMI_USE_MEASURED, &centre);
     WLM_CHECK(choose(c, snapshot, limits, stats, use));
     WLM_CHECK(choose(c, snapshot, limits, &centre, use));
   }
@@ -100,7 +100,7 @@ static void choose_scatter(covering *c) {
 }
 
 static wlm_status choose_all(covering *c) {
-  const char *kind = c->target->limits.target == WLM_TARGET_HOST ? "host" : "cuda";
+  const char *kind = c->target->limits.target == WLMI_TARGET_HOST ? "host" : "cuda";
   char arch[16] = "";
   int devices = 0;
   if (*kind == 'c') snprintf(arch, sizeof arch, "sm_%d", c->target->limits.arch);
@@ -142,7 +142,7 @@ static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
 /* Takes the program's source. */
 static wlm_status keep_image(wlmi_export *e, const wlmi_export_target *t, wlmi_program *program, int64_t *index) {
   const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
-  char hash[WLM_HASH_HEX], key[WLM_HASH_HEX + 32];
+  char hash[WLMI_HASH_HEX], key[WLMI_HASH_HEX + 32];
   wlmi_hash_to_hex(source, hash);
   snprintf(key, sizeof key, "%s %d %d %d", hash, (int)t->limits.target, t->limits.arch, t->is_ptx);
   wlmi_hash_to_hex(wlmi_hash_bytes(key, strlen(key)), hash);
@@ -195,14 +195,14 @@ static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_
   wlm_csr types = WLM_CSR_INIT;
   wlmi_spec of_types;
   WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
-  WLM_CHECK(add_helper(e, t, &of_types, WLM_HELPER_LAYOUT)); /* it depends on no types */
+  WLM_CHECK(add_helper(e, t, &of_types, WLMI_HELPER_LAYOUT)); /* it depends on no types */
   if (spec->problem.want_argmax && spec->problem.operation != WLM_MESSAGE)
-    WLM_CHECK(add_helper(e, t, spec, WLM_HELPER_BACKWARD));
-  if (t->limits.target == WLM_TARGET_HOST) return WLM_OK;
+    WLM_CHECK(add_helper(e, t, spec, WLMI_HELPER_BACKWARD));
+  if (t->limits.target == WLMI_TARGET_HOST) return WLM_OK;
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;
   WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
-  for (int helper = WLM_HELPER_STATS; helper <= WLM_HELPER_VALIDATE; helper++)
+  for (int helper = WLMI_HELPER_STATS; helper <= WLMI_HELPER_VALIDATE; helper++)
     WLM_CHECK(add_helper(e, t, &of_types, (wlmi_helper)helper));
   return WLM_OK;
 }
@@ -303,7 +303,7 @@ static wlm_status compile_all(wlmi_export *e) {
   compilation c = {.count = 0};
   WLM_CHECK(wlmi_alloc_array(e->image_count, sizeof *c.images, "kernels", (void **)&c.images));
   for (int64_t i = 0; i < e->image_count; i++)
-    if (e->images[i].limits.target != WLM_TARGET_HOST) c.images[c.count++] = &e->images[i];
+    if (e->images[i].limits.target != WLMI_TARGET_HOST) c.images[c.count++] = &e->images[i];
   wlmi_progress_begin(&c.progress, 1, 0);
   wlmi_progress_next(&c.progress, "compile");
   wlmi_progress_show(&c.progress, 0, c.count, "");
@@ -331,7 +331,7 @@ static wlm_status choose_kernels(wlmi_export *e, const char *note) {
 
 wlm_status wlmi_export_cover(wlmi_export *e) {
   int major, minor, has_gpu = 0;
-  for (int t = 0; t < e->target_count; t++) has_gpu |= e->targets[t].limits.target != WLM_TARGET_HOST;
+  for (int t = 0; t < e->target_count; t++) has_gpu |= e->targets[t].limits.target != WLMI_TARGET_HOST;
   if (has_gpu) WLM_CHECK(wlmi_nvrtc_version(&major, &minor)); /* before minutes of choosing */
   wlm_status status = choose_kernels(e, has_gpu ? "then they are compiled" : "");
   if (status == WLM_OK && has_gpu) status = compile_all(e);

@@ -38,8 +38,8 @@ static wlm_status read_targets(wlmi_export *e, const char *archs) {
     const size_t length = strcspn(archs, ",");
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), archs);
     archs += length + (archs[length] == ',');
-    if (e->target_count == WLM_EXPORT_TARGETS)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d names", WLM_EXPORT_TARGETS);
+    if (e->target_count == WLMI_EXPORT_TARGETS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--arch takes at most %d names", WLMI_EXPORT_TARGETS);
     wlmi_export_target *t = &e->targets[e->target_count];
     WLM_CHECK(read_target(name, t));
     for (int i = 0; i < e->target_count; i++)
@@ -51,14 +51,14 @@ static wlm_status read_targets(wlmi_export *e, const char *archs) {
 }
 
 void wlmi_export_target_name(const wlmi_export_target *t, char name[32]) {
-  if (t->limits.target == WLM_TARGET_HOST)
+  if (t->limits.target == WLMI_TARGET_HOST)
     snprintf(name, 32, "host");
   else
     snprintf(name, 32, "%s_%d", t->is_ptx ? "compute" : "sm", t->limits.arch);
 }
 
 static int is_for_device(const wlmi_export_target *t, const wlmi_device_record *device) {
-  if (t->limits.target == WLM_TARGET_HOST) return !strcmp(device->kind, "host");
+  if (t->limits.target == WLMI_TARGET_HOST) return !strcmp(device->kind, "host");
   return !strcmp(device->kind, "cuda") && !strncmp(device->arch, "sm_", 3) && atoi(device->arch + 3) == t->limits.arch;
 }
 
@@ -349,7 +349,7 @@ static wlm_status take_store(wlmi_export *e, wlm_store *store, const list *l) {
   WLM_TRY(wlmi_classes_make(records, count, &classes, &class_count));
   for (int64_t i = 0; i < class_count; i++) {
     const wlmi_device_record *device = &classes[i].records[0].device;
-    const wlmi_target kind = strcmp(device->kind, "host") ? WLM_TARGET_CUDA : WLM_TARGET_HOST;
+    const wlmi_target kind = strcmp(device->kind, "host") ? WLMI_TARGET_CUDA : WLMI_TARGET_HOST;
     int is_kind = 0, is_arch = 0;
     for (int t = 0; t < e->target_count; t++) {
       is_kind |= e->targets[t].limits.target == kind;

@@ -59,7 +59,7 @@ static void put_string(wlmi_text *out, const char *text) {
 
 static void put_variant(wlmi_text *out, const wlmi_variant *v) {
   wlmi_text_printf(out, "{%d, {", v->family);
-  for (int i = 0; i < WLM_PARAMETERS; i++) wlmi_text_printf(out, "%s%d", i ? ", " : "", v->values[i]);
+  for (int i = 0; i < WLMI_PARAMETERS; i++) wlmi_text_printf(out, "%s%d", i ? ", " : "", v->values[i]);
   wlmi_text_puts(out, "}}");
 }
 
@@ -196,7 +196,7 @@ static void put_classes(wlmi_text *out, const wlmi_export *e) {
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
 
-static int is_host(const wlmi_export_image *image) { return image->limits.target == WLM_TARGET_HOST; }
+static int is_host(const wlmi_export_image *image) { return image->limits.target == WLMI_TARGET_HOST; }
 
 /* Declares what the rows of kernels point to. */
 static void put_images(wlmi_text *out, const wlmi_export *e) {
@@ -222,7 +222,7 @@ static void put_kernel(wlmi_text *out, const wlmi_export *e, const wlmi_exported
   wlmi_text_puts(out, ", ");
   put_variant(out, &k->variant);
   wlmi_text_printf(out, ", %d, %d, %d, %d, %d, {", k->helper, k->pass_count, k->deterministic, k->uses_b, k->walks_a);
-  for (int i = 0; i < WLM_MAX_PASSES; i++) wlmi_text_printf(out, "%s%d", i ? ", " : "", k->passes[i]);
+  for (int i = 0; i < WLMI_MAX_PASSES; i++) wlmi_text_printf(out, "%s%d", i ? ", " : "", k->passes[i]);
   wlmi_text_puts(out, "}, ");
   put_bytes(out, &k->workspace);
   wlmi_text_puts(out, ", ");

@@ -8,7 +8,7 @@
  * fastest that the cost model predicts, or else the family's first. Other names stay. `matrix` may be NULL.
  * WLM_ERR_INVALID_ARGUMENT if no variant of the family serves the problem. */
 wlm_status wlmi_family_best(wlm_context *context, const wlm_matrix *matrix, const wlmi_spec *spec, const char *name,
-                            char variant[WLM_VARIANT_NAME]);
+                            char variant[WLMI_VARIANT_NAME]);
 /* The same without a device: the family's first variant. */
 wlm_status wlmi_family_first(wlmi_generator *generator, const wlmi_spec *spec, const wlmi_limits *limits,
-                             const char *name, char variant[WLM_VARIANT_NAME]);
+                             const char *name, char variant[WLMI_VARIANT_NAME]);

@@ -92,7 +92,7 @@ static void put_options(FILE *to, int takes) {
     const wlmi_option *option = &wlmi_options[i];
     char left[64];
     wlmi_text right = {0};
-    if (!(option->group & (takes | WLM_OPTION_HELP))) continue;
+    if (!(option->group & (takes | WLMI_OPTION_HELP))) continue;
     snprintf(left, sizeof left, "%c%c%s--%s %s", option->letter ? '-' : ' ', option->letter ? option->letter : ' ',
              option->letter ? ", " : "  ", option->name, option->argument ? option->argument : "");
     wlmi_option_describe(option, &right);

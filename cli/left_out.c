@@ -18,7 +18,7 @@ wlm_status wlmi_left_out_add(wlmi_left_out *left_out, const wlmi_cli_options *op
 wlm_status wlmi_left_out_end(wlmi_left_out *left_out, const wlmi_cli_options *options, wlm_status status,
                              wlmi_report *report) {
   if (status == WLM_OK && left_out->count) {
-    report->exit_code = WLM_EXIT_FAILED;
+    report->exit_code = WLMI_EXIT_FAILED;
     status = wlmi_fail(WLM_ERR_IO, "%d of %d inputs cannot be read and were left out: %s", left_out->count,
                        options->argument_count, left_out->names.failed ? "" : left_out->names.data);
   }

@@ -21,7 +21,7 @@ static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
     void (*print)(FILE *to);
   } forms[] = {{"man", wlmi_help_man}, {"bash", wlmi_help_bash}, {"zsh", wlmi_help_zsh}};
   const char *name = options->argument_count ? options->arguments[0] : NULL;
-  char suggestion[WLM_SUGGESTION];
+  char suggestion[WLMI_SUGGESTION];
   if (!name) return wlmi_help_print(stdout), WLM_OK;
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (!strcmp(forms[i].name, name)) return forms[i].print(stdout), WLM_OK;
@@ -31,7 +31,7 @@ static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
     of.argument_count--;
     return wlmi_help_print_command(name, &of), WLM_OK;
   }
-  report->exit_code = WLM_EXIT_USAGE;
+  report->exit_code = WLMI_EXIT_USAGE;
   wlmi_suggest(name, "", wlmi_command_name, suggestion);
   return wlmi_fail(WLM_ERR_NOT_FOUND, "unknown command '%s'; %swarploom --help lists the commands", name, suggestion);
 }
@@ -39,26 +39,26 @@ static wlm_status help(const wlmi_cli_options *options, wlmi_report *report) {
 static int run(int argc, char **argv) {
   wlmi_cli_options options;
   const char *name = argc > 1 ? argv[1] : "";
-  if (!strcmp(name, "--help") || !strcmp(name, "-h")) return wlmi_help_print(stdout), WLM_EXIT_OK;
-  if (!strcmp(name, "--version")) return printf("warploom %s\n", wlm_version_string()), WLM_EXIT_OK;
-  if (argc < 2) return wlmi_help_print(stderr), WLM_EXIT_USAGE;
+  if (!strcmp(name, "--help") || !strcmp(name, "-h")) return wlmi_help_print(stdout), WLMI_EXIT_OK;
+  if (!strcmp(name, "--version")) return printf("warploom %s\n", wlm_version_string()), WLMI_EXIT_OK;
+  if (argc < 2) return wlmi_help_print(stderr), WLMI_EXIT_USAGE;
   wlm_set_log(print_log, NULL, WLM_LOG_WARNING);
   if (!wlmi_command_exists(name)) {
-    char suggestion[WLM_SUGGESTION];
+    char suggestion[WLMI_SUGGESTION];
     wlmi_suggest(name, "", wlmi_command_name, suggestion);
     wlmi_print_message(
         "warploom: unknown command '%s'; %swarploom --help lists the commands, python -m bench --help the "
         "reports",
         name, suggestion);
-    return WLM_EXIT_USAGE;
+    return WLMI_EXIT_USAGE;
   }
-  if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLM_EXIT_USAGE;
-  if (options.help) return wlmi_help_print_command(name, &options), WLM_EXIT_OK;
+  if (!wlmi_cli_parse(argc - 1, argv + 1, &options)) return WLMI_EXIT_USAGE;
+  if (options.help) return wlmi_help_print_command(name, &options), WLMI_EXIT_OK;
   const wlmi_command *c = wlmi_command_find(name, &options);
-  if (!c) return WLM_EXIT_USAGE;
-  if (c->takes & (WLM_OPTION_OPERATOR | WLM_OPTION_MESSAGE) &&
-      !wlmi_cli_make_problem(&options, name, c->least || wlmi_cli_has(&options, WLM_OPTION_WIDTH)))
-    return WLM_EXIT_USAGE;
+  if (!c) return WLMI_EXIT_USAGE;
+  if (c->takes & (WLMI_OPTION_OPERATOR | WLMI_OPTION_MESSAGE) &&
+      !wlmi_cli_make_problem(&options, name, c->least || wlmi_cli_has(&options, WLMI_OPTION_WIDTH)))
+    return WLMI_EXIT_USAGE;
   wlmi_report report = {.json = options.json};
   wlmi_threads_begin(); /* as long as the command runs */
   const wlm_status status = c->run ? c->run(&options, &report) : help(&options, &report);
@@ -73,5 +73,5 @@ int main(int argc, char **argv) {
   if (!is_written) fputs("warploom: standard output is closed or full\n", stderr);
   wlmi_end_by_interrupt();
   if (is_written) return code;
-  return code == WLM_EXIT_OK ? WLM_EXIT_FAILED : code;
+  return code == WLMI_EXIT_OK ? WLMI_EXIT_FAILED : code;
 }

@@ -34,8 +34,8 @@ static int set_database(const wlmi_option *option, const char *value, wlmi_cli_o
 
 static int add_layer(const wlmi_option *option, const char *value, wlmi_cli_options *o) {
   (void)option;
-  if (o->layer_count == WLM_CLI_MAX_LAYERS)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d times", WLM_CLI_MAX_LAYERS), 0;
+  if (o->layer_count == WLMI_CLI_MAX_LAYERS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d times", WLMI_CLI_MAX_LAYERS), 0;
   o->layers[o->layer_count++] = value;
   return *value != 0;
 }
@@ -77,8 +77,8 @@ static int set_widths(const wlmi_option *option, const char *value, wlmi_cli_opt
   o->n_count = 0;
   do {
     int known = 0;
-    if (o->n_count == WLM_CLI_MAX_WIDTHS)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d numbers", WLM_CLI_MAX_WIDTHS), 0;
+    if (o->n_count == WLMI_CLI_MAX_WIDTHS)
+      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "at most %d numbers", WLMI_CLI_MAX_WIDTHS), 0;
     if (!parse_integer(value, ',', option->least, option->most, &value, &o->n[o->n_count])) return 0;
     while (o->n[known] != o->n[o->n_count]) known++;
     o->n_count += known == o->n_count;
@@ -178,118 +178,118 @@ static int set_sample(const wlmi_option *option, const char *value, wlmi_cli_opt
 #define AT(member) offsetof(wlmi_cli_options, member)
 
 const wlmi_option wlmi_options[] = {
-    {"device", 'd', "NAME", WLM_OPTION_DEVICE, set_text, AT(device), .values = "host, cuda or cuda:NUMBER",
+    {"device", 'd', "NAME", WLMI_OPTION_DEVICE, set_text, AT(device), .values = "host, cuda or cuda:NUMBER",
      .standard = "the first GPU, or the host", .help = "where products run"},
-    {"db", 0, "PATH", WLM_OPTION_DATABASE, set_database, AT(database),
+    {"db", 0, "PATH", WLMI_OPTION_DATABASE, set_database, AT(database),
      .standard = "warploom/tuned.db in $XDG_DATA_HOME; none for bench", .help = "the user database; '' for none"},
-    {"use", 0, "PATH", WLM_OPTION_LAYERS, add_layer,
+    {"use", 0, "PATH", WLMI_OPTION_LAYERS, add_layer,
      .help = "also choose by an export, a tuning database, a kernel archive or a folder of these, which are only read; "
              "a later --use counts before an earlier one"},
-    {"width", 'n', "N[,N...]", WLM_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
+    {"width", 'n', "N[,N...]", WLMI_OPTION_WIDTH, set_widths, AT(n), 1, INT32_MAX,
      .standard = "32,128; those of the suite for bench", .help = "columns of B and C"},
-    {"op", 0, "OP", WLM_OPTION_OPERATOR, set_op,
+    {"op", 0, "OP", WLMI_OPTION_OPERATOR, set_op,
      .values = "[MESSAGE.]REDUCE with MESSAGE mul, copy_b, copy_a, add, sub, rsub, div, rdiv and REDUCE sum, mean, "
                "max, min, prod, or your own operator, 'message=fmaxf(a*b,0);init=0;reduce=acc+x'",
      .standard = "mul.sum",
      .help =
          "what is computed for an edge, and how the edges of a row are reduced; beside an expression as --message only "
          "REDUCE"},
-    {"message", 0, "TEXT", WLM_OPTION_MESSAGE, set_text, AT(message),
+    {"message", 0, "TEXT", WLMI_OPTION_MESSAGE, set_text, AT(message),
      .values = "an expression such as 'relu(b+e)', which is summed over the edges of a row, or a whole message, as in "
                "'x:row:1;sum=tanh(x+b);max=b'",
      .help = "compute a message of the operands a and e (edges), b and k (columns of A), x and y (rows of A), or your "
              "own"},
-    {"operation", 0, "NAME", WLM_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
+    {"operation", 0, "NAME", WLMI_OPTION_OPERATOR, set_choice, AT(problem.operation), .values = "spmm|sddmm|attention",
      .standard = "spmm",
      .help = "the product, the gradient of the values of A, or attention (with --transpose its gradient)"},
-    {"arg", 0, "TYPE", WLM_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64|i16",
+    {"arg", 0, "TYPE", WLMI_OPTION_OPERATOR, set_argmax, AT(problem.argmax_type), .values = "i32|i64|i16",
      .help = "also store the argmax indices of max and min, of this type; of a --message that reads positions, their "
              "type"},
-    {"heads", 0, "H", WLM_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",
+    {"heads", 0, "H", WLMI_OPTION_OPERATOR, set_integer, AT(problem.heads), 1, INT32_MAX, .standard = "1",
      .help = "number of values of each edge, one for n / H columns; a value v becomes v (h + 1) / H for head h"},
-    {"transpose", 0, NULL, WLM_OPTION_OPERATOR, set_flag, AT(problem.transpose),
+    {"transpose", 0, NULL, WLMI_OPTION_OPERATOR, set_flag, AT(problem.transpose),
      .help = "multiply by the transpose of A"},
-    {"epilogue", 0, "EXPRESSION", WLM_OPTION_EPILOGUE, set_activation, AT(problem.epilogue.activation),
+    {"epilogue", 0, "EXPRESSION", WLMI_OPTION_EPILOGUE, set_activation, AT(problem.epilogue.activation),
      .values = "an expression over x, such as relu, tanh, 'leaky_relu(x,0.2)' or 'x/(1+exp(-x))'",
      .help = "applied to each element of C at the end"},
-    {"bias", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.epilogue.bias),
+    {"bias", 0, NULL, WLMI_OPTION_EPILOGUE, set_flag, AT(problem.epilogue.bias),
      .help = "add n values to every row of C before the epilogue"},
-    {"alpha", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.alpha), .values = "a finite number", .standard = "1",
+    {"alpha", 0, "X", WLMI_OPTION_EPILOGUE, set_real, AT(args.alpha), .values = "a finite number", .standard = "1",
      .help = "of C = alpha A B + beta C"},
-    {"beta", 0, "X", WLM_OPTION_EPILOGUE, set_real, AT(args.beta), .values = "a finite number",
+    {"beta", 0, "X", WLMI_OPTION_EPILOGUE, set_real, AT(args.beta), .values = "a finite number",
      .standard = "0, which does not read C", .help = "of C = alpha A B + beta C"},
-    {"ldb", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldb), 1, INT32_MAX, .standard = "n",
+    {"ldb", 0, "LD", WLMI_OPTION_EPILOGUE, set_integer, AT(args.ldb), 1, INT32_MAX, .standard = "n",
      .help = "elements from row to row of B"},
-    {"ldc", 0, "LD", WLM_OPTION_EPILOGUE, set_integer, AT(args.ldc), 1, INT32_MAX, .standard = "n",
+    {"ldc", 0, "LD", WLMI_OPTION_EPILOGUE, set_integer, AT(args.ldc), 1, INT32_MAX, .standard = "n",
      .help = "elements from row to row of C"},
-    {"deterministic", 0, NULL, WLM_OPTION_EPILOGUE, set_flag, AT(problem.policy.deterministic),
+    {"deterministic", 0, NULL, WLMI_OPTION_EPILOGUE, set_flag, AT(problem.policy.deterministic),
      .help = "use only kernels that give the same bits every time"},
-    {"empty", 0, "WHAT", WLM_OPTION_OPERATOR, set_choice, AT(problem.empty), .values = "zero|identity",
+    {"empty", 0, "WHAT", WLMI_OPTION_OPERATOR, set_choice, AT(problem.empty), .values = "zero|identity",
      .standard = "zero", .help = "the result of a row without edges: 0 (1 for prod), or the identity of the reduction"},
-    {"type", 0, "TYPE", WLM_OPTION_TYPE, set_choice, AT(problem.dense_type), .values = "f32|f16|bf16|f64",
+    {"type", 0, "TYPE", WLMI_OPTION_TYPE, set_choice, AT(problem.dense_type), .values = "f32|f16|bf16|f64",
      .standard = "f32", .help = "the type of B and C"},
-    {"rowptr", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(rowptr_type), .values = "i32|i64",
+    {"rowptr", 0, "TYPE", WLMI_OPTION_OPERATOR, set_choice, AT(rowptr_type), .values = "i32|i64",
      .standard = "i32 where the offsets fit", .help = "the type of A's row offsets"},
-    {"colind", 0, "TYPE", WLM_OPTION_OPERATOR, set_choice, AT(colind_type), .values = "i32|i64", .standard = "i32",
+    {"colind", 0, "TYPE", WLMI_OPTION_OPERATOR, set_choice, AT(colind_type), .values = "i32|i64", .standard = "i32",
      .help = "the type of A's column indices"},
-    {"sample", 0, "HOW:S[:NORM[:SEED]]", WLM_OPTION_OPERATOR, set_sample, 0, 8, 2304,
+    {"sample", 0, "HOW:S[:NORM[:SEED]]", WLMI_OPTION_OPERATOR, set_sample, 0, 8, 2304,
      .values = "bucket, fastrand or fastrand_coprime, then a width S from 8 to 2304, then optionally none, kept or "
                "unbiased, then optionally a seed, as in bucket:64:kept:7",
      .standard = "no sampling; NORM none, SEED 0", .help = "use at most S edges of each row"},
-    {"calls", 0, "NUMBER", WLM_OPTION_CALLS, set_integer, AT(problem.policy.expected_calls), 1, INT64_MAX,
+    {"calls", 0, "NUMBER", WLMI_OPTION_CALLS, set_integer, AT(problem.policy.expected_calls), 1, INT64_MAX,
      .standard = "1, which prepares nothing",
      .help = "executions to expect of one plan, within which preparation must pay"},
-    {"budget", 0, "TIME", WLM_OPTION_BUDGET, set_seconds, AT(budget_seconds),
+    {"budget", 0, "TIME", WLMI_OPTION_BUDGET, set_seconds, AT(budget_seconds),
      .values = "a time above 0, as in 60s or 2m", .standard = "none; 10m for tune without an INPUT",
      .help = "begin no further measurement after this time"},
-    {"seed", 0, "NUMBER", WLM_OPTION_SEED, set_seed, AT(seed), .values = "0 to 18446744073709551615", .standard = "1",
+    {"seed", 0, "NUMBER", WLMI_OPTION_SEED, set_seed, AT(seed), .values = "0 to 18446744073709551615", .standard = "1",
      .help = "of the order of candidates and the contents of B"},
-    {"samples", 0, "COUNT", WLM_OPTION_SAMPLES, set_integer, AT(samples), 1, 10000,
+    {"samples", 0, "COUNT", WLMI_OPTION_SAMPLES, set_integer, AT(samples), 1, 10000,
      .standard = "21; bench operators 7, minibatch 11, dispatch 51", .help = "samples of every reported time"},
-    {"data", 0, "DIR", WLM_OPTION_DATA, set_text, AT(data),
+    {"data", 0, "DIR", WLMI_OPTION_DATA, set_text, AT(data),
      .help = "the folder with NAME.mtx.gz or NAME/NAME.mtx.gz for each matrix of a suite"},
-    {"system", 0, NULL, WLM_OPTION_SYSTEM, set_flag, AT(system),
+    {"system", 0, NULL, WLMI_OPTION_SYSTEM, set_flag, AT(system),
      .help = "read the database that warploom ships with, not the user database"},
-    {"json", 0, NULL, WLM_OPTION_JSON, set_flag, AT(json), .help = "print JSON"},
-    {"help", 'h', NULL, WLM_OPTION_HELP, set_flag, AT(help), .help = "print the help of the command"},
-    {"check", 0, NULL, WLM_OPTION_CHECK, set_flag, AT(check), .help = "compare the result with a float64 reference"},
-    {"list", 0, NULL, WLM_OPTION_LIST, set_flag, AT(list), .help = "list all families with their parameters"},
-    {"target", 0, "NAME", WLM_OPTION_TARGET, set_choice, AT(target), .values = "cuda|host", .standard = "the family's",
+    {"json", 0, NULL, WLMI_OPTION_JSON, set_flag, AT(json), .help = "print JSON"},
+    {"help", 'h', NULL, WLMI_OPTION_HELP, set_flag, AT(help), .help = "print the help of the command"},
+    {"check", 0, NULL, WLMI_OPTION_CHECK, set_flag, AT(check), .help = "compare the result with a float64 reference"},
+    {"list", 0, NULL, WLMI_OPTION_LIST, set_flag, AT(list), .help = "list all families with their parameters"},
+    {"target", 0, "NAME", WLMI_OPTION_TARGET, set_choice, AT(target), .values = "cuda|host", .standard = "the family's",
      .help = "the kind of device to emit for"},
-    {"variant", 0, "VARIANT", WLM_OPTION_VARIANT, set_text, AT(variant),
+    {"variant", 0, "VARIANT", WLMI_OPTION_VARIANT, set_text, AT(variant),
      .values = "a variant, as in row_crc/cf=2,rows=8, or a family, as in row_crc, of which the best known is taken",
      .help = "use this kernel instead of the chosen one"},
     /* getopt also accepts --out, which the documents of bench use. */
-    {"output", 'o', "FILE", WLM_OPTION_OUTPUT, set_text, AT(output),
+    {"output", 'o', "FILE", WLMI_OPTION_OUTPUT, set_text, AT(output),
      .help = "the file to write, - for standard output; bench (--out) appends one JSON line for each case and skips "
              "the cases that FILE has"},
-    {"repair", 0, NULL, WLM_OPTION_REPAIR, set_flag, AT(repair),
+    {"repair", 0, NULL, WLMI_OPTION_REPAIR, set_flag, AT(repair),
      .help = "write all intact records to a new file; the damaged one stays beside it"},
-    {"keep", 0, "COUNT", WLM_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX, .standard = "all that a choice uses",
+    {"keep", 0, "COUNT", WLMI_OPTION_KEEP, set_integer, AT(keep), 1, INT64_MAX, .standard = "all that a choice uses",
      .help = "keep only the COUNT fastest candidates of each matrix and N, and what choices need"},
-    {"again", 0, NULL, WLM_OPTION_AGAIN, set_flag, AT(again),
+    {"again", 0, NULL, WLMI_OPTION_AGAIN, set_flag, AT(again),
      .help = "also measure kernels that were already measured"},
-    {"force", 0, NULL, WLM_OPTION_FORCE, set_flag, AT(force),
+    {"force", 0, NULL, WLMI_OPTION_FORCE, set_flag, AT(force),
      .help = "continue even if the matrix or the operands need more memory than is free"},
-    {"recorded", 0, NULL, WLM_OPTION_RECORDED, set_flag, AT(recorded),
+    {"recorded", 0, NULL, WLMI_OPTION_RECORDED, set_flag, AT(recorded),
      .help = "tune the problems that programs recorded, on matrices made from their statistics"},
-    {"record", 0, NULL, WLM_OPTION_RECORD, set_flag, AT(record),
+    {"record", 0, NULL, WLMI_OPTION_RECORD, set_flag, AT(record),
      .help = "record the problem for tune --recorded, if nothing similar was tuned"},
-    {"format", 0, "FORMAT", WLM_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl|c", .standard = "jsonl",
+    {"format", 0, "FORMAT", WLMI_OPTION_FORMAT, set_choice, AT(format), .values = "jsonl|c", .standard = "jsonl",
      .help =
          "jsonl: measurements for another warploom; c: a folder with C sources of a library that needs no compiler"},
-    {"arch", 0, "LIST", WLM_OPTION_ARCHS | WLM_OPTION_FORMAT, set_text, AT(archs),
+    {"arch", 0, "LIST", WLMI_OPTION_ARCHS | WLMI_OPTION_FORMAT, set_text, AT(archs),
      .values =
          "of an archive 80, 86, 89 and 90, which give machine code (that of 80 runs on 86 and 89, too), and 100, which "
          "gives PTX for that and all newer GPUs (80,90,100 where none is given); with --format c as in sm_80,sm_90, "
          "compute_90 for PTX, host for this machine's processor",
      .help = "the devices to compile for"},
-    {"for", 0, "PARTS", WLM_OPTION_ARCHS | WLM_OPTION_FORMAT, set_text, AT(parts), .standard = "all",
+    {"for", 0, "PARTS", WLMI_OPTION_ARCHS | WLMI_OPTION_FORMAT, set_text, AT(parts), .standard = "all",
      .values =
          "of an archive a list of sum, mean, max, gat, gatv2 and transformer, with their gradients; with --format c a "
          "file with lines PROBLEM WIDTHS [MATRIX or ROWSxCOLS:NNZ ...]",
      .help = "what to contain"},
-    {"single", 0, NULL, WLM_OPTION_ARCHS, set_flag, AT(single), .help = "leave out f16 and bf16"},
+    {"single", 0, NULL, WLMI_OPTION_ARCHS, set_flag, AT(single), .help = "leave out f16 and bf16"},
 };
 enum { OPTIONS = sizeof wlmi_options / sizeof *wlmi_options };
 const int wlmi_options_count = OPTIONS;
@@ -366,7 +366,7 @@ static int complain_of_missing(const char *command, const char *option) {
 static const char *option_name(int i) { return i < OPTIONS ? wlmi_options[i].name : NULL; }
 
 static int complain_of_unknown(const char *command, const char *typed) {
-  char suggestion[WLM_SUGGESTION], name[32];
+  char suggestion[WLMI_SUGGESTION], name[32];
   const char *at = typed + strspn(typed, "-");
   snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "="), at);
   wlmi_suggest(name, "--", option_name, suggestion);
@@ -417,7 +417,7 @@ int wlmi_cli_has(const wlmi_cli_options *o, int group) {
 int wlmi_cli_check(const wlmi_cli_options *o, const char *command, int takes, int needs) {
   wlmi_text what = {0};
   for (int i = 0; i < OPTIONS && !what.size; i++) {
-    if (!(o->given >> i & 1) || wlmi_options[i].group & (takes | WLM_OPTION_HELP)) continue;
+    if (!(o->given >> i & 1) || wlmi_options[i].group & (takes | WLMI_OPTION_HELP)) continue;
     wlmi_text_puts(&what, "takes no option '");
     put_name(o, i, &what);
     wlmi_text_printf(&what, "'; see warploom %s --help", command);

@@ -5,23 +5,23 @@
 #include "core/base/text.h"
 #include "core/problem/spec.h"
 
-enum { WLM_EXIT_OK = 0, WLM_EXIT_FAILED = 1, WLM_EXIT_USAGE = 2 };
+enum { WLMI_EXIT_OK = 0, WLMI_EXIT_FAILED = 1, WLMI_EXIT_USAGE = 2 };
 
-enum { WLM_CLI_MAX_WIDTHS = 16, WLM_CLI_MAX_LAYERS = 64, WLM_CLI_MESSAGE = 2 * WLM_CUSTOM_TEXT };
+enum { WLMI_CLI_MAX_WIDTHS = 16, WLMI_CLI_MAX_LAYERS = 64, WLMI_CLI_MESSAGE = 2 * WLMI_CUSTOM_TEXT };
 
 /* The values of the command line. */
 typedef struct wlmi_cli_options {
-  const char *device, *database;          /* NULL = not given */
-  const char *layers[WLM_CLI_MAX_LAYERS]; /* in the order in which they were given */
+  const char *device, *database;           /* NULL = not given */
+  const char *layers[WLMI_CLI_MAX_LAYERS]; /* in the order in which they were given */
   int64_t layer_count;
-  int64_t n[WLM_CLI_MAX_WIDTHS];
+  int64_t n[WLMI_CLI_MAX_WIDTHS];
   int n_count;
-  wlm_problem problem;                /* without n, which the command sets */
-  const char *message;                /* as typed; NULL = not given */
-  char message_text[WLM_CLI_MESSAGE]; /* problem.custom points here where --message is given */
-  wlm_execute_args args;              /* alpha, beta, ldb, ldc and the seed of sampling */
-  wlm_index rowptr_type, colind_type; /* of the matrix, rowptr i64 also where i32 is too small */
-  double budget_seconds;              /* 0 = none */
+  wlm_problem problem;                 /* without n, which the command sets */
+  const char *message;                 /* as typed; NULL = not given */
+  char message_text[WLMI_CLI_MESSAGE]; /* problem.custom points here where --message is given */
+  wlm_execute_args args;               /* alpha, beta, ldb, ldc and the seed of sampling */
+  wlm_index rowptr_type, colind_type;  /* of the matrix, rowptr i64 also where i32 is too small */
+  double budget_seconds;               /* 0 = none */
   uint64_t seed;
   int json, help, system;
   int check, list, repair, again, recorded, record, force;
@@ -39,35 +39,35 @@ typedef struct wlmi_cli_options {
 /* Groups of options by the commands that take them; options of one group always go together. Every command takes
  * --help. */
 enum {
-  WLM_OPTION_DEVICE = 1 << 0,
-  WLM_OPTION_DATABASE = 1 << 1,
-  WLM_OPTION_JSON = 1 << 2,
-  WLM_OPTION_WIDTH = 1 << 3,
-  WLM_OPTION_OPERATOR = 1 << 4, /* options that are part of problem keys: --op, --sample ... */
-  WLM_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: options that are not part of problem keys */
-  WLM_OPTION_CALLS = 1 << 6,
-  WLM_OPTION_BUDGET = 1 << 7,
-  WLM_OPTION_SEED = 1 << 8,
-  WLM_OPTION_CHECK = 1 << 9,
-  WLM_OPTION_LIST = 1 << 10,
-  WLM_OPTION_TARGET = 1 << 11,
-  WLM_OPTION_VARIANT = 1 << 12,
-  WLM_OPTION_OUTPUT = 1 << 13,
-  WLM_OPTION_FORMAT = 1 << 14,
-  WLM_OPTION_REPAIR = 1 << 15,
-  WLM_OPTION_AGAIN = 1 << 16,
-  WLM_OPTION_RECORDED = 1 << 17,
-  WLM_OPTION_RECORD = 1 << 18,
-  WLM_OPTION_KEEP = 1 << 19,
-  WLM_OPTION_HELP = 1 << 20,
-  WLM_OPTION_DATA = 1 << 21,
-  WLM_OPTION_TYPE = 1 << 22,
-  WLM_OPTION_SAMPLES = 1 << 23,
-  WLM_OPTION_SYSTEM = 1 << 24,
-  WLM_OPTION_FORCE = 1 << 25,
-  WLM_OPTION_MESSAGE = 1 << 26,
-  WLM_OPTION_ARCHS = 1 << 27, /* options of a kernel archive */
-  WLM_OPTION_LAYERS = 1 << 28
+  WLMI_OPTION_DEVICE = 1 << 0,
+  WLMI_OPTION_DATABASE = 1 << 1,
+  WLMI_OPTION_JSON = 1 << 2,
+  WLMI_OPTION_WIDTH = 1 << 3,
+  WLMI_OPTION_OPERATOR = 1 << 4, /* options that are part of problem keys: --op, --sample ... */
+  WLMI_OPTION_EPILOGUE = 1 << 5, /* --bias, --alpha, --ldb ...: options that are not part of problem keys */
+  WLMI_OPTION_CALLS = 1 << 6,
+  WLMI_OPTION_BUDGET = 1 << 7,
+  WLMI_OPTION_SEED = 1 << 8,
+  WLMI_OPTION_CHECK = 1 << 9,
+  WLMI_OPTION_LIST = 1 << 10,
+  WLMI_OPTION_TARGET = 1 << 11,
+  WLMI_OPTION_VARIANT = 1 << 12,
+  WLMI_OPTION_OUTPUT = 1 << 13,
+  WLMI_OPTION_FORMAT = 1 << 14,
+  WLMI_OPTION_REPAIR = 1 << 15,
+  WLMI_OPTION_AGAIN = 1 << 16,
+  WLMI_OPTION_RECORDED = 1 << 17,
+  WLMI_OPTION_RECORD = 1 << 18,
+  WLMI_OPTION_KEEP = 1 << 19,
+  WLMI_OPTION_HELP = 1 << 20,
+  WLMI_OPTION_DATA = 1 << 21,
+  WLMI_OPTION_TYPE = 1 << 22,
+  WLMI_OPTION_SAMPLES = 1 << 23,
+  WLMI_OPTION_SYSTEM = 1 << 24,
+  WLMI_OPTION_FORCE = 1 << 25,
+  WLMI_OPTION_MESSAGE = 1 << 26,
+  WLMI_OPTION_ARCHS = 1 << 27, /* options of a kernel archive */
+  WLMI_OPTION_LAYERS = 1 << 28
 };
 
 typedef struct wlmi_option {

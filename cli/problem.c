@@ -62,7 +62,7 @@ static wlm_status take_message(wlmi_cli_options *o) {
                             is_whole ? "" : wlmi_reduce_name(o->problem.reduce), is_whole ? "" : "=", o->message);
   if (size < 0 || (size_t)size >= sizeof o->message_text)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "--message has %d characters, at most %d are allowed", size,
-                     WLM_CUSTOM_TEXT - 1);
+                     WLMI_CUSTOM_TEXT - 1);
   o->problem.operation = WLM_MESSAGE;
   o->problem.reduce = WLM_CUSTOM;
   o->problem.custom = o->message_text;

@@ -111,7 +111,7 @@ static void print_bar(int columns, double share, char bar[BAR + 4]) {
 }
 
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
-                        char line[WLM_PROGRESS_LINE]) {
+                        char line[WLMI_PROGRESS_LINE]) {
   char bar[BAR + 4] = "", part[64] = "", gone[32], left[48] = "", time[32];
   const double seconds_left = wlmi_progress_left(progress, elapsed, done, total);
   if (progress->on_terminal && progress->columns >= NO_BAR)
@@ -123,7 +123,7 @@ void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t d
     print_time(seconds_left, time);
     snprintf(left, sizeof left, ", %s left", time);
   }
-  snprintf(line, WLM_PROGRESS_LINE, "%s%s %s%lld/%lld  %s%s  %.*s", progress->title, part, bar, (long long)done,
+  snprintf(line, WLMI_PROGRESS_LINE, "%s%s %s%lld/%lld  %s%s  %.*s", progress->title, part, bar, (long long)done,
            (long long)total, gone, left, progress->on_terminal ? 60 : 256, note);
 }
 
@@ -135,7 +135,7 @@ static void cut(char *text, int characters) {
 
 /* A line that fills the last column would wrap on some terminals. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
-  char line[WLM_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
+  char line[WLMI_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
   if (!progress->on_terminal && done == progress->last_plain) return;
   progress->columns = terminal_columns();
   wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);

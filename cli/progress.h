@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { WLM_PROGRESS_LINE = 512 };
+enum { WLMI_PROGRESS_LINE = 512 };
 
 typedef struct wlmi_progress {
   char title[96];           /* title of the part */
@@ -30,7 +30,7 @@ void wlmi_progress_clear(void);
 double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total);
 /* "tune small n=16 (2 of 6) 3/15  0:12, 1:05 left  row_crc/cf=2 ...", on a terminal with a bar of the whole job. */
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
-                        char line[WLM_PROGRESS_LINE]);
+                        char line[WLMI_PROGRESS_LINE]);
 
 /* From here on SIGINT, SIGTERM and SIGHUP also end the compilers and other programs that this one runs. */
 void wlmi_end_with_compilers(void);

@@ -36,7 +36,7 @@ static wlmi_memory_need need_of(const wlmi_session *session, const char *input) 
                             .problem = &session->problem,
                             .args = &session->args,
                             .n = session->multiplies ? wlmi_widest(session->options) : 0,
-                            .on_host = wlmi_context_device(session->context)->info.limits.target == WLM_TARGET_HOST};
+                            .on_host = wlmi_context_device(session->context)->info.limits.target == WLMI_TARGET_HOST};
 }
 
 wlm_status wlmi_session_check(const wlmi_session *session, const char *input) {
@@ -110,13 +110,13 @@ wlm_status wlmi_cli_open_to_show(const wlmi_cli_options *options, wlmi_text *pat
     wlmi_system_database_path(path);
     if (!path->size)
       return wlmi_fail(WLM_ERR_NOT_FOUND, "the shipped database, share/warploom/system.db, is not there");
-    return wlmi_store_open(path->data, WLM_STORE_READ_SHIPPED, store);
+    return wlmi_store_open(path->data, WLMI_STORE_READ_SHIPPED, store);
   }
-  status = wlmi_cli_open_store(options, WLM_STORE_READ, path, store);
+  status = wlmi_cli_open_store(options, WLMI_STORE_READ, path, store);
   if (status != WLM_ERR_NOT_FOUND || options->database) return status;
   wlmi_text_release(path);
   wlmi_system_database_path(path);
-  return path->size ? wlmi_store_open(path->data, WLM_STORE_READ_SHIPPED, store) : status;
+  return path->size ? wlmi_store_open(path->data, WLMI_STORE_READ_SHIPPED, store) : status;
 }
 
 wlm_status wlmi_cli_open_store(const wlmi_cli_options *options, wlmi_store_mode mode, wlmi_text *path,
@@ -131,7 +131,7 @@ wlm_status wlmi_cli_open_to_change(const wlmi_cli_options *options, wlmi_text *p
   WLM_CHECK(wlmi_cli_database_path(options, path));
   if (access(path->data, F_OK) && errno == ENOENT)
     return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path->data);
-  return wlmi_store_open(path->data, WLM_STORE_WRITE, store);
+  return wlmi_store_open(path->data, WLMI_STORE_WRITE, store);
 }
 
 wlm_status wlmi_cli_generator(wlmi_generator **generator) {
@@ -146,10 +146,10 @@ int wlmi_cli_finish(wlmi_report *report, wlm_status status) {
   while (report->depth) wlmi_report_close(report);
   const int written = wlmi_report_flush(report);
   wlmi_report_release(report);
-  if (status == WLM_OK) return written ? WLM_EXIT_OK : WLM_EXIT_FAILED;
+  if (status == WLM_OK) return written ? WLMI_EXIT_OK : WLMI_EXIT_FAILED;
   wlmi_print_message("warploom: %s", *wlm_error_detail() ? wlm_error_detail() : wlm_status_message(status));
   if (report->exit_code) return report->exit_code;
-  return is_usage ? WLM_EXIT_USAGE : WLM_EXIT_FAILED;
+  return is_usage ? WLMI_EXIT_USAGE : WLMI_EXIT_FAILED;
 }
 
 void wlmi_report_device(wlmi_report *report, const wlm_context *context) {
@@ -162,7 +162,7 @@ void wlmi_report_device(wlmi_report *report, const wlm_context *context) {
 }
 
 void wlmi_report_stats(wlmi_report *report, const wlm_stats *stats) {
-  char hex[WLM_HASH_HEX], text[WLM_BUCKET_TEXT];
+  char hex[WLMI_HASH_HEX], text[WLMI_BUCKET_TEXT];
   wlmi_bucket bucket;
   wlmi_bucket_of(stats, &bucket);
   wlmi_hash_to_hex((wlmi_hash){stats->fingerprint[0], stats->fingerprint[1]}, hex);

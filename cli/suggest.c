@@ -25,7 +25,7 @@ static int distance(const char *a, const char *b) {
   return d[rows][cols];
 }
 
-void wlmi_suggest(const char *typed, const char *dashes, wlmi_name_at *name_at, char suggestion[WLM_SUGGESTION]) {
+void wlmi_suggest(const char *typed, const char *dashes, wlmi_name_at *name_at, char suggestion[WLMI_SUGGESTION]) {
   const char *name, *best = NULL;
   int nearest = strlen(typed) < 7 ? 2 : 3; /* one mistake in a short name, two in a long one */
   for (int i = 0; (name = name_at(i)) != NULL; i++) {
@@ -35,5 +35,5 @@ void wlmi_suggest(const char *typed, const char *dashes, wlmi_name_at *name_at, 
     best = name;
   }
   *suggestion = 0;
-  if (best) snprintf(suggestion, WLM_SUGGESTION, "did you mean '%s%s'? ", dashes, best);
+  if (best) snprintf(suggestion, WLMI_SUGGESTION, "did you mean '%s%s'? ", dashes, best);
 }

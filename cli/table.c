@@ -118,7 +118,7 @@ static int width_of(const wlmi_table *table, int column, int *is_number) {
 }
 
 void wlmi_table_print(const wlmi_table *table, wlmi_text *out) {
-  int width[WLM_TABLE_COLUMNS] = {0}, is_number[WLM_TABLE_COLUMNS] = {0};
+  int width[WLMI_TABLE_COLUMNS] = {0}, is_number[WLMI_TABLE_COLUMNS] = {0};
   const int64_t rows = table->count / table->column_count;
   for (int c = 0; c < table->column_count; c++) width[c] = width_of(table, c, &is_number[c]);
   for (int64_t r = -1; r < rows; r++) {

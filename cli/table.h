@@ -3,20 +3,20 @@
 
 #include "core/base/text.h"
 
-enum { WLM_TABLE_COLUMNS = 12, WLM_TABLE_NAMES = 256 };
+enum { WLMI_TABLE_COLUMNS = 12, WLMI_TABLE_NAMES = 256 };
 
 typedef struct wlmi_table {
-  char names[WLM_TABLE_NAMES]; /* of the columns, each with a NUL */
+  char names[WLMI_TABLE_NAMES]; /* of the columns, each with a NUL */
   struct wlmi_table_column {
     int key, title; /* where they begin in `names` */
-  } columns[WLM_TABLE_COLUMNS];
+  } columns[WLMI_TABLE_COLUMNS];
   int column_count;
   struct wlmi_table_cell *cells;
   int64_t count, capacity;
   int failed; /* out of memory */
 } wlmi_table;
 
-/* columns: at most WLM_TABLE_COLUMNS, as in "matrix,n,us=time": the keys in JSON, with the titles for people where
+/* columns: at most WLMI_TABLE_COLUMNS, as in "matrix,n,us=time": the keys in JSON, with the titles for people where
  * these are others. "key=" is in JSON only, "=title" for people only. */
 void wlmi_table_begin(wlmi_table *table, const char *columns);
 /* Cells are added row by row. `shown` is a number in the text output; JSON has it in full precision. */

@@ -52,14 +52,14 @@ static wlm_status add_cell(campaign *c, int64_t matrix, int64_t n, const wlmi_de
   if (!wlmi_design_fits(m, n, limits) || operands + results > (double)limits->bytes) return WLM_OK;
   WLM_CHECK(wlmi_tuner_left(c->run.tuner, m->name, spec, &left, &candidates));
   wlmi_task_make(device, &stats, matrix, n, candidates, left, cell);
-  c->known += cell->state >= WLM_TASK_LEAST;
+  c->known += cell->state >= WLMI_TASK_LEAST;
   c->cell_count++;
   return WLM_OK;
 }
 
 static wlm_status make_cells(campaign *c) {
   const wlmi_cli_options *o = c->run.options;
-  const int given = wlmi_cli_has(o, WLM_OPTION_WIDTH), width_count = given ? o->n_count : DEFAULT_WIDTHS;
+  const int given = wlmi_cli_has(o, WLMI_OPTION_WIDTH), width_count = given ? o->n_count : DEFAULT_WIDTHS;
   const int64_t *widths = given ? o->n : default_widths;
   const wlmi_design_limits limits = wlmi_tune_limits(&c->run);
   wlmi_spec spec;
@@ -74,7 +74,7 @@ static wlm_status make_cells(campaign *c) {
 
 static void count(campaign *c) {
   int64_t complete = 0;
-  for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLM_TASK_DONE;
+  for (int64_t i = 0; i < c->cell_count; i++) complete += c->cells[i].state == WLMI_TASK_DONE;
   c->run.done = c->reread ? complete : c->tuned; /* reread: only once all cells were tuned */
   c->run.total = c->reread ? c->cell_count : c->cell_count - c->known;
 }
@@ -90,7 +90,7 @@ static void tell_cell(campaign *c, const wlmi_task *cell, const wlmi_tune_summar
 /* Candidates that the model predicts to be slow are measured if the cell's share of the time suffices, and once all
  * cells were tuned. */
 static double share_of(const campaign *c, const wlmi_task *cell) {
-  if (cell->state == WLM_TASK_LEAST) return INFINITY;
+  if (cell->state == WLMI_TASK_LEAST) return INFINITY;
   return wlmi_tasks_share(c->cells, c->cell_count, cell - c->cells, c->run.deadline - wlmi_seconds());
 }
 
@@ -98,23 +98,23 @@ static wlm_status tune_cell(campaign *c, wlmi_task *cell) {
   wlmi_tune_summary summary = {0};
   const char *name = c->matrices[cell->matrix].name;
   wlm_status status;
-  wlmi_progress_next(&c->run.progress, cell->state == WLM_TASK_LEAST ? "tune: the rest" : "tune");
+  wlmi_progress_next(&c->run.progress, cell->state == WLMI_TASK_LEAST ? "tune: the rest" : "tune");
   if (c->loaded != cell->matrix) {
     c->loaded = -1;
     WLM_TRY(wlmi_session_load(&c->run.session, name));
     c->loaded = cell->matrix;
   }
-  if (cell->state == WLM_TASK_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
-  c->reread |= cell->state == WLM_TASK_LEAST;
+  if (cell->state == WLMI_TASK_LEAST && !c->reread) WLM_TRY(wlmi_tuner_reread(c->run.tuner));
+  c->reread |= cell->state == WLMI_TASK_LEAST;
   c->run.session.problem.n = cell->n;
   count(c);
   const wlm_tune_options options = wlmi_tune_options(&c->run, name, wlmi_tune_seconds_left(&c->run));
   status = wlmi_tune_one(&c->run, c->run.session.matrix, &c->run.session.problem, &c->run.session.args, &options,
                          share_of(c, cell), &summary);
   if (status != WLM_OK) goto done;
-  const int had = cell->state >= WLM_TASK_LEAST;
+  const int had = cell->state >= WLMI_TASK_LEAST;
   wlmi_task_update(cell, summary.candidates, summary.candidates - summary.known - summary.measured);
-  c->tuned += !had && cell->state >= WLM_TASK_LEAST; /* the budget may have ended it early */
+  c->tuned += !had && cell->state >= WLMI_TASK_LEAST; /* the budget may have ended it early */
   count(c);
   tell_cell(c, cell, &summary);
 done:
@@ -145,10 +145,10 @@ static wlm_status tune_cells(campaign *c) {
       c->spent += wlmi_seconds() - start;
       wlmi_tasks_learn(c->cells, c->cell_count, &c->cells[i].point);
       /* A cell in which nothing was measured, or that is measured again on request, is done. */
-      if (left == c->cells[i].left || c->run.options->again) c->cells[i].state = WLM_TASK_DONE;
+      if (left == c->cells[i].left || c->run.options->again) c->cells[i].state = WLMI_TASK_DONE;
     } else if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_MISMATCH) {
       c->untuned += status == WLM_ERR_MISMATCH;
-      c->cells[i].state = WLM_TASK_DONE;
+      c->cells[i].state = WLMI_TASK_DONE;
       count(c);
       wlmi_tune_show(&c->run, "%s", wlm_error_detail());
       wlmi_clear_error();

@@ -76,12 +76,12 @@ static const wlm_candidate_result *winner_of(const wlmi_tune_outcomes *o) {
   return winner;
 }
 
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, char starred[WLM_VARIANT_NAME]) {
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *o, wlmi_report *report, char starred[WLMI_VARIANT_NAME]) {
   wlmi_table table;
   int64_t screened = 0;
   if (o->count) qsort(o->list, (size_t)o->count, sizeof *o->list, by_time);
   const wlm_candidate_result *winner = winner_of(o);
-  snprintf(starred, WLM_VARIANT_NAME, "%s", winner ? winner->variant : "");
+  snprintf(starred, WLMI_VARIANT_NAME, "%s", winner ? winner->variant : "");
   wlmi_table_begin(&table,
                    "= ,variant,us,spread=,=spread,samples,cold_us=cold us,prepare_us=prepare us,gbs=GB/s,"
                    "max_rel_err=error,failed=,reason=failed");

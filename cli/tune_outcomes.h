@@ -14,7 +14,7 @@ typedef struct wlmi_tune_outcomes {
 void wlmi_tune_outcomes_keep(wlmi_tune_outcomes *outcomes, const wlm_candidate_result *result);
 /* The table "candidates", the fastest first, with a star at the one that a plan for one call would choose by these
  * times alone, whose name goes to `starred` ("" = none). */
-void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, char starred[WLM_VARIANT_NAME]);
+void wlmi_tune_outcomes_report(wlmi_tune_outcomes *outcomes, wlmi_report *report, char starred[WLMI_VARIANT_NAME]);
 void wlmi_tune_outcomes_release(wlmi_tune_outcomes *outcomes);
 
 /* Reports the measurements, the cases that are left, and how the time was spent. */

@@ -68,7 +68,7 @@ static void tell_one(errand *e, const wlmi_recorded *r, const char *name, const 
 /* A problem that fails is reported and stays recorded; the others are tuned. */
 static wlm_status tune_all(errand *e) {
   for (int64_t i = 0; i < e->count && (!i || wlmi_seconds() < e->run.deadline); i++) {
-    char name[WLM_STAND_IN_NAME];
+    char name[WLMI_STAND_IN_NAME];
     wlmi_tune_summary summary = {0};
     *e->run.best = 0; /* in case it fails before it is tuned */
     e->run.best_seconds = 0;

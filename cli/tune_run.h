@@ -16,7 +16,7 @@ typedef struct wlmi_tune_run {
   double deadline;      /* of wlmi_seconds; infinite = none */
   int64_t measurements; /* measurements made so far */
   /* For the current matrix and N: the fastest unprepared kernel that was timed more than once. */
-  char best[WLM_VARIANT_NAME]; /* "" = none yet */
+  char best[WLMI_VARIANT_NAME]; /* "" = none yet */
   double best_seconds;
 } wlmi_tune_run;
 

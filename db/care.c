@@ -29,20 +29,20 @@ static wlm_status check_row(sqlite3_stmt *row, wlmi_text *out, int64_t *faults) 
   wlmi_measurement_record record;
   wlmi_record_ids ids;
   wlmi_text class = {0};
-  int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
+  int fits = wlmi_fields_read(row, WLMI_COLUMN_FIELDS, WLMI_OF_ALL, &record);
   WLM_CHECK(wlmi_measurement_ids(&record, &ids));
   wlmi_device_class(&record.device, &class);
-  const char *id = wlmi_sqlite_text(row, WLM_COLUMN_ID);
+  const char *id = wlmi_sqlite_text(row, WLMI_COLUMN_ID);
   if (!fits) report(out, faults, "measurement", id, "a value does not fit its field");
   if (wlmi_measurement_check(&record) != WLM_OK) report(out, faults, "measurement", id, wlm_error_detail());
   const struct {
     const char *what, *expected;
     int column;
-  } texts[] = {{"measurement", ids.measurement, WLM_COLUMN_ID},
-               {"device", ids.device, WLM_COLUMN_DEVICE},
-               {"matrix", ids.matrix, WLM_COLUMN_MATRIX},
-               {"variant", ids.variant, WLM_COLUMN_VARIANT},
-               {"device class", class.data ? class.data : "", WLM_COLUMN_CLASS}};
+  } texts[] = {{"measurement", ids.measurement, WLMI_COLUMN_ID},
+               {"device", ids.device, WLMI_COLUMN_DEVICE},
+               {"matrix", ids.matrix, WLMI_COLUMN_MATRIX},
+               {"variant", ids.variant, WLMI_COLUMN_VARIANT},
+               {"device class", class.data ? class.data : "", WLMI_COLUMN_CLASS}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (strcmp(texts[i].expected, wlmi_sqlite_text(row, texts[i].column)))
       report(out, faults, texts[i].what, wlmi_sqlite_text(row, texts[i].column), "does not match its content");
@@ -98,14 +98,14 @@ wlm_status wlmi_store_check(wlm_store *store, wlmi_text *out) {
 typedef struct salvage {
   wlm_store *from, *to;
   sqlite3_stmt *one;
-  char last[WLM_HASH_HEX]; /* the greatest id read on the way up */
+  char last[WLMI_HASH_HEX]; /* the greatest id read on the way up */
   wlmi_store_repair_result *result;
 } salvage;
 
 static int is_whole(sqlite3_stmt *row, wlmi_measurement_record *record) {
-  char id[WLM_HASH_HEX];
-  return wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, record) && wlmi_measurement_check(record) == WLM_OK &&
-         wlmi_measurement_id(record, id) == WLM_OK && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID));
+  char id[WLMI_HASH_HEX];
+  return wlmi_fields_read(row, WLMI_COLUMN_FIELDS, WLMI_OF_ALL, record) && wlmi_measurement_check(record) == WLM_OK &&
+         wlmi_measurement_id(record, id) == WLM_OK && !strcmp(id, wlmi_sqlite_text(row, WLMI_COLUMN_ID));
 }
 
 static wlm_status salvage_one(salvage *s, const char *id) {
@@ -181,7 +181,7 @@ wlm_status wlmi_store_repair(const char *path, wlmi_text *report, wlmi_text *kep
   WLM_TRY(wlmi_private_fresh(file, 1, &fresh_path, &fd));
   close(fd);
   made = 1;
-  WLM_TRY(wlmi_store_open(fresh_path.data, WLM_STORE_WRITE, &fresh));
+  WLM_TRY(wlmi_store_open(fresh_path.data, WLMI_STORE_WRITE, &fresh));
   WLM_TRY(salvage_into(damaged, fresh, result));
   wlmi_store_close(fresh);
   fresh = NULL;
@@ -204,7 +204,7 @@ static const char orphans_sql[] =
     "DELETE FROM variant WHERE id NOT IN (SELECT variant FROM measurement);";
 
 static wlm_status remove_one(sqlite3_stmt *statement, const wlmi_measurement_record *record) {
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   WLM_CHECK(wlmi_measurement_id(record, id));
   wlmi_sqlite_bind_text(statement, 1, id);
   return wlmi_sqlite_execute(statement);

@@ -2,18 +2,18 @@
 
 #include <math.h>
 
-const char *const wlmi_table_names[WLM_TABLE_COUNT] = {"device", "matrix", "variant", "measurement"};
+const char *const wlmi_table_names[WLMI_TABLE_COUNT] = {"device", "matrix", "variant", "measurement"};
 
 /* ---- SQL ---- */
 
 /* The names of the columns, each after a comma. */
 static void put_columns(unsigned of, wlmi_text *sql) {
   int table = 0;
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
     if (!(field->of & of)) continue;
     while (!(field->of & WLM_OF(table))) table++;
-    if (of == WLM_OF_ALL)
+    if (of == WLMI_OF_ALL)
       wlmi_text_printf(sql, ", %s.%s", wlmi_table_names[table], field->column);
     else
       wlmi_text_printf(sql, ", %s", field->column);
@@ -53,22 +53,22 @@ wlm_status wlmi_insert_prepare(sqlite3 *db, const char *table, const char *keys,
 
 static wlm_status bind_field(sqlite3_stmt *statement, int index, const wlmi_field *field,
                              const wlmi_measurement_record *record) {
-  char digits[WLM_HASH_HEX];
+  char digits[WLMI_HASH_HEX];
   int code;
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_sqlite_bind_text(statement, index, wlmi_field_text(field, record)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlmi_field_integer(field, record)); break;
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL:
+    case WLMI_FIELD_TEXT: wlmi_sqlite_bind_text(statement, index, wlmi_field_text(field, record)); break;
+    case WLMI_FIELD_INT:
+    case WLMI_FIELD_INT64:
+    case WLMI_FIELD_INT64_OR_NONE:
+    case WLMI_FIELD_BOOL: sqlite3_bind_int64(statement, index, wlmi_field_integer(field, record)); break;
+    case WLMI_FIELD_REAL:
+    case WLMI_FIELD_REAL_OR_NULL:
       if (isfinite(wlmi_field_real(field, record)))
         sqlite3_bind_double(statement, index, wlmi_field_real(field, record));
       else
         sqlite3_bind_null(statement, index);
       break;
-    case WLM_FIELD_HASH:
+    case WLMI_FIELD_HASH:
       wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
       code = sqlite3_bind_text(statement, index, digits, -1, SQLITE_TRANSIENT); /* makes a copy */
       if (code != SQLITE_OK) return wlmi_sqlite_error(sqlite3_db_handle(statement), code);
@@ -81,25 +81,25 @@ wlm_status wlmi_insert_run(sqlite3_stmt *statement, const char *const *keys, uns
                            const wlmi_measurement_record *record) {
   int index = 1;
   for (; *keys; keys++) wlmi_sqlite_bind_text(statement, index++, *keys);
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
     if (wlmi_fields[i].of & of) WLM_CHECK(bind_field(statement, index++, &wlmi_fields[i], record));
   return wlmi_sqlite_execute(statement);
 }
 
 static int read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wlmi_measurement_record *record) {
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_field_set_text(field, record, (char *)wlmi_sqlite_text(row, column)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: return wlmi_field_set_integer(field, record, sqlite3_column_int64(row, column));
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
+    case WLMI_FIELD_TEXT: wlmi_field_set_text(field, record, (char *)wlmi_sqlite_text(row, column)); break;
+    case WLMI_FIELD_INT:
+    case WLMI_FIELD_INT64:
+    case WLMI_FIELD_INT64_OR_NONE:
+    case WLMI_FIELD_BOOL: return wlmi_field_set_integer(field, record, sqlite3_column_int64(row, column));
+    case WLMI_FIELD_REAL:
+    case WLMI_FIELD_REAL_OR_NULL: {
       int null = sqlite3_column_type(row, column) == SQLITE_NULL;
       wlmi_field_set_real(field, record, null ? (double)NAN : sqlite3_column_double(row, column));
       break;
     }
-    case WLM_FIELD_HASH: return wlmi_field_set_hash(field, record, wlmi_sqlite_text(row, column));
+    case WLMI_FIELD_HASH: return wlmi_field_set_hash(field, record, wlmi_sqlite_text(row, column));
   }
   return 1;
 }
@@ -107,7 +107,7 @@ static int read_field(sqlite3_stmt *row, int column, const wlmi_field *field, wl
 int wlmi_fields_read(sqlite3_stmt *row, int column, unsigned of, wlmi_measurement_record *record) {
   int fits = 1;
   *record = (wlmi_measurement_record){0};
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
     if (wlmi_fields[i].of & of) fits &= read_field(row, column++, &wlmi_fields[i], record);
   wlmi_fields_derive(record);
   return fits;

@@ -5,9 +5,9 @@
 #include "core/records/fields.h"
 #include "db/sqlite_util.h"
 
-extern const char *const wlmi_table_names[WLM_TABLE_COUNT];
+extern const char *const wlmi_table_names[WLMI_TABLE_COUNT];
 
-/* A statement that selects columns and, behind them, a set of fields in their order. Fields of WLM_OF_ALL have their
+/* A statement that selects columns and, behind them, a set of fields in their order. Fields of WLMI_OF_ALL have their
  * table's name before them. */
 typedef struct wlmi_select {
   const char *columns; /* "SELECT id, class" */

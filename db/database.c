@@ -83,7 +83,7 @@ static wlm_status check_beside(const char *path, const place *where) {
 static wlm_status check_file(const char *path, const char *real, wlmi_store_mode mode) {
   struct stat info;
   wlm_status status = WLM_OK;
-  if (mode == WLM_STORE_WRITE) status = wlmi_private_make(real);
+  if (mode == WLMI_STORE_WRITE) status = wlmi_private_make(real);
   if (status != WLM_OK) return status;
   if (stat(real, &info)) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
   if (!S_ISREG(info.st_mode)) return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
@@ -99,17 +99,17 @@ static void put_plain(wlmi_text *name, const char *path) {
 static wlm_status find_place(const char *path, wlmi_store_mode mode, place *where) {
   struct stat info;
   const int is_there = !stat(path, &info);
-  const int is_reader = mode == WLM_STORE_READ || mode == WLM_STORE_READ_PATIENT;
+  const int is_reader = mode == WLMI_STORE_READ || mode == WLMI_STORE_READ_PATIENT;
   if (!is_there && errno != ENOENT) return wlmi_fail(WLM_ERR_IO, "%s: %s", path, strerror(errno));
-  if (!is_there && mode != WLM_STORE_WRITE)
+  if (!is_there && mode != WLMI_STORE_WRITE)
     return wlmi_fail(WLM_ERR_NOT_FOUND, "%s: no such file; 'warploom tune' makes it", path);
   if (is_there && !S_ISREG(info.st_mode))
     return wlmi_fail(WLM_ERR_DATABASE, "%s: is not an ordinary file; name another", path);
-  if (mode == WLM_STORE_READ_SHIPPED) {
+  if (mode == WLMI_STORE_READ_SHIPPED) {
     put_plain(&where->real, path);
     return where->real.failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "path of %s", path) : WLM_OK;
   }
-  WLM_CHECK(wlmi_private_path(path, mode == WLM_STORE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
+  WLM_CHECK(wlmi_private_path(path, mode == WLMI_STORE_WRITE, &where->real, is_reader ? &where->is_frozen : NULL));
   WLM_CHECK(check_file(path, where->real.data, mode));
   return check_beside(path, where);
 }
@@ -127,7 +127,7 @@ static void append_frozen(wlmi_text *name, const char *real) {
 
 /* Opens the file if it is warploom's or empty. */
 static wlm_status open_ours(const char *path, wlmi_store_mode mode, const wlmi_schema *schema, sqlite3 **db) {
-  const int writable = mode == WLM_STORE_WRITE;
+  const int writable = mode == WLMI_STORE_WRITE;
   place where = {0};
   wlmi_text name = {0};
   wlm_status status;
@@ -155,8 +155,8 @@ static wlm_status open_ours(const char *path, wlmi_store_mode mode, const wlmi_s
   WLM_TRY(check_owner(*db, path, schema));
   if (writable && sqlite3_db_readonly(*db, "main") == 1)
     WLM_TRY(wlmi_fail(WLM_ERR_IO, "%s: is read-only; make it writable or name another file", path));
-  const int is_patient = writable || mode == WLM_STORE_READ_PATIENT || mode == WLM_STORE_SALVAGE;
-  wlmi_sqlite_wait(*db, is_patient && schema->is_waited_for ? WLM_WAIT_A_MINUTE : WLM_WAIT_SHORTLY);
+  const int is_patient = writable || mode == WLMI_STORE_READ_PATIENT || mode == WLMI_STORE_SALVAGE;
+  wlmi_sqlite_wait(*db, is_patient && schema->is_waited_for ? WLMI_WAIT_A_MINUTE : WLMI_WAIT_SHORTLY);
 done:
   wlmi_text_release(&where.real);
   wlmi_text_release(&name);
@@ -196,8 +196,8 @@ static wlm_status check_schema(sqlite3 *db, const char *path, const wlmi_schema 
 static wlm_status check_content(sqlite3 *db, const char *path, wlmi_store_mode mode, const wlmi_schema *schema,
                                 int64_t *version) {
   WLM_CHECK(wlmi_sqlite_run(db, "BEGIN"));
-  wlm_status status = check_version(db, path, schema, mode == WLM_STORE_WRITE, version);
-  if (status == WLM_OK && mode != WLM_STORE_SALVAGE) status = check_schema(db, path, schema, *version);
+  wlm_status status = check_version(db, path, schema, mode == WLMI_STORE_WRITE, version);
+  if (status == WLM_OK && mode != WLMI_STORE_SALVAGE) status = check_schema(db, path, schema, *version);
   return wlmi_sqlite_end(db, status);
 }
 
@@ -218,13 +218,13 @@ wlm_status wlmi_database_hopeless(const char *path) {
 
 wlm_status wlmi_database_open(const char *path, wlmi_store_mode mode, const wlmi_schema *schema, sqlite3 **db) {
   int64_t version;
-  const int writable = mode == WLM_STORE_WRITE;
+  const int writable = mode == WLMI_STORE_WRITE;
   wlm_status status = open_ours(path, mode, schema, db);
   if (status != WLM_OK) return status;
-  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLM_STORE_SALVAGE, NULL);
+  sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, mode != WLMI_STORE_SALVAGE, NULL);
   /* With a writable schema (which is not written) SQLite also reads files that have fewer pages than their header says.
    */
-  if (mode == WLM_STORE_SALVAGE) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA writable_schema = ON"));
+  if (mode == WLMI_STORE_SALVAGE) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA writable_schema = ON"));
   sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   WLM_TRY(wlmi_sqlite_run(*db, schema->settings));
   if (!writable) WLM_TRY(wlmi_sqlite_run(*db, "PRAGMA query_only = ON"));
@@ -234,7 +234,7 @@ done:
   if (status == WLM_OK) return status;
   sqlite3_close(*db);
   *db = NULL;
-  return status == WLM_ERR_DATABASE && mode == WLM_STORE_SALVAGE ? wlmi_database_hopeless(path) : status;
+  return status == WLM_ERR_DATABASE && mode == WLMI_STORE_SALVAGE ? wlmi_database_hopeless(path) : status;
 }
 
 /* Makes an empty database in memory, without tables. */
@@ -276,7 +276,7 @@ done:
 
 wlm_status wlmi_database_reset(const char *path, const wlmi_schema *schema) {
   sqlite3 *db;
-  WLM_CHECK(open_ours(path, WLM_STORE_WRITE, schema, &db));
+  WLM_CHECK(open_ours(path, WLMI_STORE_WRITE, schema, &db));
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
   wlm_status status = wlmi_sqlite_run(db, "VACUUM");
   sqlite3_db_config(db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);

@@ -24,7 +24,7 @@ wlm_status wlmi_database_peek(const char *path, char *bytes, int size);
  * each with its name. Appends nothing if the schema is correct. */
 wlm_status wlmi_database_compare(sqlite3 *db, const wlmi_schema *schema, int64_t version, wlmi_text *faults);
 
-/* The error for a file in which not even WLM_STORE_SALVAGE finds anything. */
+/* The error for a file in which not even WLMI_STORE_SALVAGE finds anything. */
 wlm_status wlmi_database_hopeless(const char *path);
 
 /* Empties a damaged file of this schema under SQLite's locks, so other connections can continue. Fails without touching

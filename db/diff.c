@@ -24,18 +24,18 @@ static int step(walk *w, int order) {
 
 static int both_left(const walk *w) { return w->i < w->count_a && w->j < w->count_b; }
 
-typedef wlm_status id_of(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]);
+typedef wlm_status id_of(const wlmi_content *content, int64_t i, char id[WLMI_HASH_HEX]);
 
-static wlm_status measurement_id(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]) {
+static wlm_status measurement_id(const wlmi_content *content, int64_t i, char id[WLMI_HASH_HEX]) {
   return wlmi_measurement_id(&content->records[i], id);
 }
 
-static wlm_status recorded_id(const wlmi_content *content, int64_t i, char id[WLM_HASH_HEX]) {
+static wlm_status recorded_id(const wlmi_content *content, int64_t i, char id[WLMI_HASH_HEX]) {
   return wlmi_recorded_id(&content->recorded[i], id);
 }
 
 static wlm_status compare_ids(const wlmi_content *a, const wlmi_content *b, walk w, id_of *id, wlmi_overlap *overlap) {
-  char left[WLM_HASH_HEX], right[WLM_HASH_HEX];
+  char left[WLMI_HASH_HEX], right[WLMI_HASH_HEX];
   for (int sides = 3; !is_over(&w);) {
     if (sides & 1 && w.i < w.count_a) WLM_CHECK(id(a, w.i, left));
     if (sides & 2 && w.j < w.count_b) WLM_CHECK(id(b, w.j, right));

@@ -130,7 +130,7 @@ static lzma_ret expand(const entry *e, const void *stored, void *to) {
 
 wlm_status wlmi_kernel_archive_get(const wlmi_kernel_archive *a, wlmi_hash key, void **data, size_t *size) {
   const entry *e = find(a, key);
-  char hex[WLM_HASH_HEX];
+  char hex[WLMI_HASH_HEX];
   void *stored = NULL;
   wlm_status status;
   *data = NULL;

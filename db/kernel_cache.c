@@ -45,7 +45,7 @@ static void disconnect(wlmi_kernel_cache *cache) {
 
 static wlm_status try_connect(wlmi_kernel_cache *cache) {
   wlm_status status;
-  WLM_TRY(wlmi_database_open(cache->path, WLM_STORE_WRITE, &wlmi_schema_kernels, &cache->db));
+  WLM_TRY(wlmi_database_open(cache->path, WLMI_STORE_WRITE, &wlmi_schema_kernels, &cache->db));
   for (int i = 0; i < STATEMENT_COUNT; i++) WLM_TRY(wlmi_sqlite_prepare(cache->db, sql[i], &cache->statements[i]));
 done:
   if (status != WLM_OK) disconnect(cache);
@@ -97,7 +97,7 @@ static int gave_up(wlmi_kernel_cache *cache, wlm_status status) {
 }
 
 /* Of a key and its blob, because a damaged index leads to the row of another key. */
-static void hash_row(const char *key, const void *blob, size_t size, char hex[WLM_HASH_HEX]) {
+static void hash_row(const char *key, const void *blob, size_t size, char hex[WLMI_HASH_HEX]) {
   const wlmi_hash parts[] = {wlmi_hash_bytes(key, strlen(key)), wlmi_hash_bytes(blob, size)};
   wlmi_hash_to_hex(wlmi_hash_bytes(parts, sizeof parts), hex);
 }
@@ -107,7 +107,7 @@ static wlm_status copy_blob(sqlite3_stmt *row, const char *key, void **blob, siz
   const void *data = sqlite3_column_blob(row, 1);
   const char *stated = (const char *)sqlite3_column_text(row, 0);
   size_t bytes = (size_t)sqlite3_column_bytes(row, 1);
-  char hash[WLM_HASH_HEX];
+  char hash[WLMI_HASH_HEX];
   hash_row(key, data, bytes, hash);
   if (!stated || strcmp(stated, hash)) return wlmi_fail(WLM_ERR_NOT_FOUND, "kernel %s is damaged in the cache", key);
   *blob = wlmi_alloc(bytes);
@@ -125,9 +125,9 @@ static int64_t now(void) {
 
 /* For what is done beside a get or a put: it waits for no lock, and a failure does not matter. */
 static void execute_if_free(wlmi_kernel_cache *cache, sqlite3_stmt *statement) {
-  wlmi_sqlite_wait(cache->db, WLM_WAIT_NOT);
+  wlmi_sqlite_wait(cache->db, WLMI_WAIT_NOT);
   if (wlmi_sqlite_execute(statement) != WLM_OK) wlmi_log(WLM_LOG_DEBUG, "kernel cache: %s", wlm_error_detail());
-  wlmi_sqlite_wait(cache->db, WLM_WAIT_SHORTLY);
+  wlmi_sqlite_wait(cache->db, WLMI_WAIT_SHORTLY);
 }
 
 /* Records the use of a kernel. */
@@ -167,7 +167,7 @@ static void evict(wlmi_kernel_cache *cache) {
 
 static wlm_status put(wlmi_kernel_cache *cache, const char *key, const void *blob, size_t size) {
   sqlite3_stmt *statement = cache->statements[PUT];
-  char hash[WLM_HASH_HEX];
+  char hash[WLMI_HASH_HEX];
   hash_row(key, blob, size, hash);
   wlmi_sqlite_bind_text(statement, 1, key);
   wlmi_sqlite_bind_text(statement, 2, hash);

@@ -7,7 +7,7 @@
 
 #include "core/base/path.h"
 
-enum { WLM_KERNEL_CACHE_BYTES = 256 << 20 }; /* of a context */
+enum { WLMI_KERNEL_CACHE_BYTES = 256 << 20 }; /* of a context */
 
 typedef struct wlmi_kernel_cache wlmi_kernel_cache;
 

@@ -6,11 +6,11 @@
 #include "core/base/memory.h"
 #include "db/parts.h"
 
-enum { ID_SIZE = WLM_HASH_HEX - 1 };
+enum { ID_SIZE = WLMI_HASH_HEX - 1 };
 
 enum { ID, MATRIX, VARIANT, FIELDS };
 static const wlmi_select measurements_of_class = {
-    "SELECT id, matrix, variant", WLM_OF_CHOICE,
+    "SELECT id, matrix, variant", WLMI_OF_CHOICE,
     " FROM measurement WHERE device IN (SELECT id FROM device WHERE class = ?1) ORDER BY id"};
 
 typedef struct reading {
@@ -45,7 +45,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   WLM_CHECK(wlmi_measurements_reserve(&set->records, set->count, &set->capacity));
   WLM_CHECK(wlmi_grow((void **)&set->ids, set->count, &set->id_capacity, sizeof *set->ids, "ids of measurements"));
   wlmi_measurement_record *record = &set->records[set->count];
-  WLM_CHECK(wlmi_fields_keep(&set->texts, row, FIELDS, WLM_OF_CHOICE, set->count ? record - 1 : NULL, record, &whole));
+  WLM_CHECK(wlmi_fields_keep(&set->texts, row, FIELDS, WLMI_OF_CHOICE, set->count ? record - 1 : NULL, record, &whole));
   if (wlmi_measurement_is_cold(record)) return WLM_OK;
   record->matrix_name = r->matrices.records[matrix].matrix_name;
   record->stats = r->matrices.records[matrix].stats;
@@ -53,7 +53,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
   record->version = r->variants.records[variant].version;
   whole &= is_possible(record);
   r->damaged += !whole;
-  if (whole) memcpy(set->ids[set->count++], id, WLM_HASH_HEX);
+  if (whole) memcpy(set->ids[set->count++], id, WLMI_HASH_HEX);
   return WLM_OK;
 }
 
@@ -73,8 +73,8 @@ wlm_status wlmi_measurement_set_add(wlmi_measurement_set *set, wlm_store *store,
   wlm_status status;
   WLM_TRY(wlmi_grow((void **)&set->ends, set->store_count, &set->end_capacity, sizeof *set->ends, "databases"));
   status = wlmi_sqlite_run(store->db, "BEGIN");
-  if (status == WLM_OK) status = wlmi_parts_read(store, WLM_TABLE_MATRIX, &set->texts, &r.matrices);
-  if (status == WLM_OK) status = wlmi_parts_read(store, WLM_TABLE_VARIANT, &set->texts, &r.variants);
+  if (status == WLM_OK) status = wlmi_parts_read(store, WLMI_TABLE_MATRIX, &set->texts, &r.matrices);
+  if (status == WLM_OK) status = wlmi_parts_read(store, WLMI_TABLE_VARIANT, &set->texts, &r.variants);
   if (status == WLM_OK) status = read_measurements(&r, device_class);
   status = wlmi_sqlite_end(store->db, status);
   if (status == WLM_OK)

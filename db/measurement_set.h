@@ -7,10 +7,10 @@
 #include "db/store.h"
 
 typedef struct wlmi_measurement_set {
-  /* With matrix, variant and the fields of WLM_OF_CHOICE. Cold measurements are left out. The texts belong to the set.
+  /* With matrix, variant and the fields of WLMI_OF_CHOICE. Cold measurements are left out. The texts belong to the set.
    */
   wlmi_measurement_record *records;
-  char (*ids)[WLM_HASH_HEX]; /* of the records */
+  char (*ids)[WLMI_HASH_HEX]; /* of the records */
   int64_t count, capacity, id_capacity;
   int64_t *ends; /* how many records there are with each store that was added */
   int64_t store_count, end_capacity;

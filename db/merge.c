@@ -103,9 +103,9 @@ wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_
  * verified: its id must be the hash of its line (core/records/record.h). The members of devices, matrices and variants
  * in that line are printed once for each of them. */
 
-enum { PARTS = WLM_TABLE_MEASUREMENT }; /* the tables before it */
+enum { PARTS = WLMI_TABLE_MEASUREMENT }; /* the tables before it */
 
-static const wlmi_select in_order = {"SELECT id, device, matrix, variant", WLM_OF(WLM_TABLE_MEASUREMENT),
+static const wlmi_select in_order = {"SELECT id, device, matrix, variant", WLM_OF(WLMI_TABLE_MEASUREMENT),
                                      " FROM measurement ORDER BY id"};
 enum { ID, FIRST_PART, FIRST_FIELD = FIRST_PART + PARTS };
 
@@ -132,7 +132,7 @@ static wlm_status read_table(source *s, wlmi_field_table t) {
   if (!into->members || !into->is_stored) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge");
   for (int64_t i = 0; i < into->rows.count; i++) {
     wlmi_text *members = &into->members[i];
-    char id[WLM_HASH_HEX];
+    char id[WLMI_HASH_HEX];
     wlmi_measurement_members(&into->rows.records[i], t, members);
     if (members->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "databases to merge");
     wlmi_members_id(members, id);
@@ -150,7 +150,7 @@ static wlm_status step(source *s) {
 
 /* Reads in one transaction, so that the tables are consistent; it ends when the file is closed. */
 static wlm_status open_source(const char *path, source *s) {
-  WLM_CHECK(wlmi_store_open(path, WLM_STORE_READ, &s->store));
+  WLM_CHECK(wlmi_store_open(path, WLMI_STORE_READ, &s->store));
   WLM_CHECK(wlmi_sqlite_run(s->store->db, "BEGIN"));
   for (int t = 0; t < PARTS; t++) WLM_CHECK(read_table(s, (wlmi_field_table)t));
   WLM_CHECK(wlmi_select_prepare(s->store->db, &in_order, &s->row));
@@ -175,7 +175,7 @@ static void close_source(source *s) {
 static wlm_status read_present(const source *s, wlmi_text *line, int64_t parts[PARTS],
                                wlmi_measurement_record *record) {
   const wlmi_measurement_record *of[PARTS];
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   line->size = 0;
   for (int t = 0; t < PARTS; t++) {
     const table *in = &s->tables[t];
@@ -185,15 +185,15 @@ static wlm_status read_present(const source *s, wlmi_text *line, int64_t parts[P
     wlmi_text_append(line, in->members[parts[t]].data, in->members[parts[t]].size);
   }
   const int fits = wlmi_fields_read(s->row, FIRST_FIELD, in_order.of, record);
-  wlmi_measurement_members(record, WLM_TABLE_MEASUREMENT, line);
+  wlmi_measurement_members(record, WLMI_TABLE_MEASUREMENT, line);
   if (line->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
   wlmi_members_id(line, id);
   if (!fits || strcmp(id, s->id)) return wlmi_store_damaged(s->store, s->id);
-  record->device = of[WLM_TABLE_DEVICE]->device;
-  record->matrix_name = of[WLM_TABLE_MATRIX]->matrix_name;
-  record->stats = of[WLM_TABLE_MATRIX]->stats;
-  record->variant = of[WLM_TABLE_VARIANT]->variant;
-  record->version = of[WLM_TABLE_VARIANT]->version;
+  record->device = of[WLMI_TABLE_DEVICE]->device;
+  record->matrix_name = of[WLMI_TABLE_MATRIX]->matrix_name;
+  record->stats = of[WLMI_TABLE_MATRIX]->stats;
+  record->variant = of[WLMI_TABLE_VARIANT]->variant;
+  record->version = of[WLMI_TABLE_VARIANT]->version;
   return wlmi_measurement_check(record);
 }
 
@@ -203,7 +203,7 @@ static wlm_status store_part(wlm_store *store, table *from, int t, int64_t row) 
   wlmi_text class = {0};
   if (from->is_stored[row]) return WLM_OK;
   from->is_stored[row] = 1;
-  if (t == WLM_TABLE_DEVICE) wlmi_device_class(&record->device, &class);
+  if (t == WLMI_TABLE_DEVICE) wlmi_device_class(&record->device, &class);
   if (class.failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device");
   const char *const keys[] = {from->rows.ids[row], class.data, NULL};
   const wlm_status status = wlmi_insert_run(store->insert[t], keys, WLM_OF(t), record);
@@ -220,7 +220,7 @@ static wlm_status store_present(wlm_store *store, source *s, wlmi_text *line, in
     WLM_CHECK(store_part(store, &s->tables[t], t, parts[t]));
     keys[1 + t] = s->tables[t].rows.ids[parts[t]];
   }
-  WLM_CHECK(wlmi_insert_run(store->insert[WLM_TABLE_MEASUREMENT], keys, in_order.of, &record));
+  WLM_CHECK(wlmi_insert_run(store->insert[WLMI_TABLE_MEASUREMENT], keys, in_order.of, &record));
   *added += sqlite3_changes(store->db);
   return WLM_OK;
 }
@@ -263,7 +263,7 @@ static wlm_status write_new(source *sources, int64_t count, const char *path, wl
   WLM_TRY(wlmi_private_path(path, 0, &real, NULL));
   WLM_TRY(wlmi_private_fresh(real.data, 1, &fresh, &fd));
   close(fd);
-  WLM_TRY(wlmi_store_open(fresh.data, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_open(fresh.data, WLMI_STORE_WRITE, &store));
   WLM_TRY(add_all(store, sources, count, conflicts, measurements));
   wlmi_store_close(store);
   store = NULL;

@@ -5,7 +5,7 @@
 
 #include "core/base/memory.h"
 
-enum { ID_SIZE = WLM_HASH_HEX - 1 };
+enum { ID_SIZE = WLMI_HASH_HEX - 1 };
 
 int wlmi_ids_compare(const void *left, const void *right) { return memcmp(left, right, ID_SIZE); }
 
@@ -13,12 +13,12 @@ wlm_status wlmi_fields_keep(wlmi_strings *texts, sqlite3_stmt *row, int column, 
                             const wlmi_measurement_record *last, wlmi_measurement_record *out, int *whole) {
   wlm_status status = WLM_OK;
   *whole &= wlmi_fields_read(row, column, of, out);
-  for (int i = 0; i < WLM_FIELD_COUNT && *whole && status == WLM_OK; i++) {
+  for (int i = 0; i < WLMI_FIELD_COUNT && *whole && status == WLM_OK; i++) {
     const wlmi_field *field = &wlmi_fields[i];
     int64_t index;
     if (!(field->of & of)) continue;
     *whole = wlmi_field_is_possible(field, out);
-    if (!*whole || field->type != WLM_FIELD_TEXT) continue;
+    if (!*whole || field->type != WLMI_FIELD_TEXT) continue;
     const char *text = wlmi_field_text(field, out), *before = last ? wlmi_field_text(field, last) : "";
     if (strcmp(text, before)) {
       status = wlmi_strings_keep(texts, text, &index);
@@ -42,7 +42,7 @@ wlm_status wlmi_parts_read(const wlm_store *store, wlmi_field_table table, wlmi_
     WLM_TRY(wlmi_grow((void **)&parts->ids, parts->count, &parts->id_capacity, sizeof *parts->ids, "ids"));
     wlmi_measurement_record *record = &parts->records[parts->count];
     WLM_TRY(wlmi_fields_keep(texts, row, 1, select.of, NULL, record, &whole));
-    if (whole && !wlmi_stats_fault(&record->stats)) memcpy(parts->ids[parts->count++], id, WLM_HASH_HEX);
+    if (whole && !wlmi_stats_fault(&record->stats)) memcpy(parts->ids[parts->count++], id, WLMI_HASH_HEX);
   }
 done:
   sqlite3_finalize(row);
@@ -50,10 +50,10 @@ done:
 }
 
 int64_t wlmi_parts_find(const wlmi_parts *parts, const char *id) {
-  const char(*found)[WLM_HASH_HEX] = NULL;
+  const char(*found)[WLMI_HASH_HEX] = NULL;
   if (parts->count && strlen(id) == ID_SIZE)
     found = bsearch(id, parts->ids, (size_t)parts->count, sizeof *parts->ids, wlmi_ids_compare);
-  return found ? found - (const char(*)[WLM_HASH_HEX])parts->ids : -1;
+  return found ? found - (const char(*)[WLMI_HASH_HEX])parts->ids : -1;
 }
 
 void wlmi_parts_release(wlmi_parts *parts) {

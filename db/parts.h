@@ -6,7 +6,7 @@
 #include "db/store_state.h"
 
 typedef struct wlmi_parts {
-  char (*ids)[WLM_HASH_HEX];        /* in their order */
+  char (*ids)[WLMI_HASH_HEX];       /* in their order */
   wlmi_measurement_record *records; /* with the fields of the table alone */
   int64_t count, capacity, id_capacity;
 } wlmi_parts;

@@ -2,11 +2,11 @@
 #pragma once
 
 typedef enum wlmi_store_mode {
-  WLM_STORE_READ,         /* waits half a second for the lock of another process */
-  WLM_STORE_READ_PATIENT, /* waits as a writer does: up to a minute, if the schema is worth it */
-  WLM_STORE_READ_SHIPPED, /* the owner is not checked: a user who can write it could also replace the library */
-  WLM_STORE_WRITE,        /* creates the file and its folders if missing; migrates an older schema */
-  WLM_STORE_SALVAGE       /* reads what is left of a damaged file, also of one that was cut off */
+  WLMI_STORE_READ,         /* waits half a second for the lock of another process */
+  WLMI_STORE_READ_PATIENT, /* waits as a writer does: up to a minute, if the schema is worth it */
+  WLMI_STORE_READ_SHIPPED, /* the owner is not checked: a user who can write it could also replace the library */
+  WLMI_STORE_WRITE,        /* creates the file and its folders if missing; migrates an older schema */
+  WLMI_STORE_SALVAGE       /* reads what is left of a damaged file, also of one that was cut off */
 } wlmi_store_mode;
 
 typedef struct wlmi_schema {

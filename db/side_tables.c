@@ -71,18 +71,18 @@ wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi
 
 enum { RECORDED_SINCE = 3 }; /* version of the schema */
 
-static const wlmi_select all_recorded = {"SELECT id, class", WLM_OF_RECORDED,
+static const wlmi_select all_recorded = {"SELECT id, class", WLMI_OF_RECORDED,
                                          " FROM recorded WHERE ?1 IS NULL OR class = ?1 ORDER BY id"};
 
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded) {
   const wlmi_measurement_record record = wlmi_recorded_fields(recorded);
   sqlite3_stmt *put = NULL;
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   wlm_status status;
   WLM_TRY(wlmi_recorded_check(recorded));
   WLM_TRY(wlmi_recorded_id(recorded, id));
-  WLM_TRY(wlmi_insert_prepare(store->db, "recorded", "id, class", WLM_OF_RECORDED, &put));
-  status = wlmi_insert_run(put, (const char *[]){id, recorded->device_class, NULL}, WLM_OF_RECORDED, &record);
+  WLM_TRY(wlmi_insert_prepare(store->db, "recorded", "id, class", WLMI_OF_RECORDED, &put));
+  status = wlmi_insert_run(put, (const char *[]){id, recorded->device_class, NULL}, WLMI_OF_RECORDED, &record);
 done:
   sqlite3_finalize(put);
   return status;
@@ -90,7 +90,7 @@ done:
 
 wlm_status wlmi_store_forget(wlm_store *store, const wlmi_recorded *recorded) {
   sqlite3_stmt *remove = NULL;
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   wlm_status status;
   WLM_TRY(wlmi_store_writable(store));
   WLM_TRY(wlmi_recorded_id(recorded, id));
@@ -104,8 +104,8 @@ done:
 
 static wlm_status read_recorded(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlmi_measurement_record record;
-  char id[WLM_HASH_HEX];
-  const int fits = wlmi_fields_read(row, 2, WLM_OF_RECORDED, &record);
+  char id[WLMI_HASH_HEX];
+  const int fits = wlmi_fields_read(row, 2, WLMI_OF_RECORDED, &record);
   const wlmi_recorded read = {(char *)wlmi_sqlite_text(row, 1), record.stats, record.problem, record.n};
   WLM_CHECK(wlmi_recorded_id(&read, id));
   if (fits && !strcmp(id, wlmi_sqlite_text(row, 0)) && wlmi_recorded_check(&read) == WLM_OK)

@@ -135,7 +135,7 @@ static int wait_a_minute(void *db, int tries) { return wait_for(db, tries, LONG_
 
 void wlmi_sqlite_wait(sqlite3 *db, wlmi_sqlite_waiting waiting) {
   static int (*const handlers[])(void *, int) = {
-      [WLM_WAIT_NOT] = NULL, [WLM_WAIT_SHORTLY] = wait_shortly, [WLM_WAIT_A_MINUTE] = wait_a_minute};
+      [WLMI_WAIT_NOT] = NULL, [WLMI_WAIT_SHORTLY] = wait_shortly, [WLMI_WAIT_A_MINUTE] = wait_a_minute};
   sqlite3_busy_handler(db, handlers[waiting], db);
 }
 

@@ -24,9 +24,9 @@ wlm_status wlmi_sqlite_integer(sqlite3 *db, const char *sql, int64_t *value); /*
 /* What a statement does when another process has locked the file. Where more than a second passes, a line in the log
  * says what is waited for. */
 typedef enum wlmi_sqlite_waiting {
-  WLM_WAIT_NOT,
-  WLM_WAIT_SHORTLY, /* half a second */
-  WLM_WAIT_A_MINUTE
+  WLMI_WAIT_NOT,
+  WLMI_WAIT_SHORTLY, /* half a second */
+  WLMI_WAIT_A_MINUTE
 } wlmi_sqlite_waiting;
 void wlmi_sqlite_wait(sqlite3 *db, wlmi_sqlite_waiting waiting);
 int wlmi_sqlite_is_locked(sqlite3 *db); /* whether the last call failed because the lock was not given in time */

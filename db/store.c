@@ -6,7 +6,7 @@
 #include "db/store_state.h"
 
 /* The columns of each table that are no fields. */
-static const char *const table_keys[WLM_TABLE_COUNT] = {"id, class", "id", "id", "id, device, matrix, variant"};
+static const char *const table_keys[WLMI_TABLE_COUNT] = {"id, class", "id", "id", "id, device, matrix, variant"};
 
 /* Left joins, so that a row with a missing reference is reported as damaged instead of being skipped. */
 #define KEYS "SELECT measurement.id, device.id, matrix.id, variant.id, device.class"
@@ -14,9 +14,9 @@ static const char *const table_keys[WLM_TABLE_COUNT] = {"id, class", "id", "id",
   " FROM measurement LEFT JOIN device ON device.id = measurement.device" \
   " LEFT JOIN matrix ON matrix.id = measurement.matrix"                  \
   " LEFT JOIN variant ON variant.id = measurement.variant"
-static const wlmi_select all_rows = {KEYS, WLM_OF_ALL,
+static const wlmi_select all_rows = {KEYS, WLMI_OF_ALL,
                                      FROM " WHERE ?1 IS NULL OR device.class = ?1 ORDER BY measurement.id"};
-static const wlmi_select one_row = {KEYS, WLM_OF_ALL, FROM " WHERE measurement.id = ?1"};
+static const wlmi_select one_row = {KEYS, WLMI_OF_ALL, FROM " WHERE measurement.id = ?1"};
 
 /* A store on an open database, which it closes, also after an error. */
 static wlm_status make(sqlite3 *db, int is_writable, wlm_store **out) {
@@ -28,7 +28,7 @@ static wlm_status make(sqlite3 *db, int is_writable, wlm_store **out) {
   }
   store->db = db;
   WLM_TRY(wlmi_select_prepare(db, &all_rows, &store->select));
-  for (int t = 0; is_writable && t < WLM_TABLE_COUNT; t++)
+  for (int t = 0; is_writable && t < WLMI_TABLE_COUNT; t++)
     WLM_TRY(wlmi_insert_prepare(db, wlmi_table_names[t], table_keys[t], WLM_OF(t), &store->insert[t]));
   *out = store;
   return WLM_OK;
@@ -41,7 +41,7 @@ wlm_status wlmi_store_open(const char *path, wlmi_store_mode mode, wlm_store **s
   sqlite3 *db;
   *store = NULL;
   const wlm_status status = wlmi_database_open(path, mode, &wlmi_schema_tuned, &db);
-  return status == WLM_OK ? make(db, mode == WLM_STORE_WRITE, store) : status;
+  return status == WLM_OK ? make(db, mode == WLMI_STORE_WRITE, store) : status;
 }
 
 wlm_status wlmi_store_open_memory(wlm_store **store) {
@@ -52,13 +52,13 @@ wlm_status wlmi_store_open_memory(wlm_store **store) {
 }
 
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store) {
-  const wlm_status status = wlmi_store_open(path, WLM_STORE_SALVAGE, store);
+  const wlm_status status = wlmi_store_open(path, WLMI_STORE_SALVAGE, store);
   return status == WLM_ERR_DATABASE ? wlmi_database_hopeless(path) : status; /* it has no tables */
 }
 
 void wlmi_store_close(wlm_store *store) {
   if (!store) return;
-  for (int t = 0; t < WLM_TABLE_COUNT; t++) sqlite3_finalize(store->insert[t]);
+  for (int t = 0; t < WLMI_TABLE_COUNT; t++) sqlite3_finalize(store->insert[t]);
   sqlite3_finalize(store->select);
   sqlite3_close(store->db);
   wlmi_free(store);
@@ -81,9 +81,9 @@ wlm_status wlmi_store_put_one(wlm_store *store, const wlmi_measurement_record *r
   WLM_TRY(wlmi_measurement_ids(record, &ids));
   wlmi_device_class(&record->device, &class);
   if (class.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "class of a device"));
-  const char *const keys[WLM_TABLE_COUNT][5] = {
+  const char *const keys[WLMI_TABLE_COUNT][5] = {
       {ids.device, class.data}, {ids.matrix}, {ids.variant}, {ids.measurement, ids.device, ids.matrix, ids.variant}};
-  for (int t = 0; t < WLM_TABLE_COUNT; t++) WLM_TRY(wlmi_insert_run(store->insert[t], keys[t], WLM_OF(t), record));
+  for (int t = 0; t < WLMI_TABLE_COUNT; t++) WLM_TRY(wlmi_insert_run(store->insert[t], keys[t], WLM_OF(t), record));
   *added += sqlite3_changes(store->db); /* of the last insert, the measurement's */
 done:
   wlmi_text_release(&class);
@@ -134,11 +134,11 @@ wlm_status wlmi_store_damaged(const wlm_store *store, const char *measurement) {
 
 static wlm_status read_measurement(const wlm_store *store, sqlite3_stmt *row, void *copy) {
   wlmi_measurement_record record;
-  char id[WLM_HASH_HEX];
-  const int fits = wlmi_fields_read(row, WLM_COLUMN_FIELDS, WLM_OF_ALL, &record);
+  char id[WLMI_HASH_HEX];
+  const int fits = wlmi_fields_read(row, WLMI_COLUMN_FIELDS, WLMI_OF_ALL, &record);
   WLM_CHECK(wlmi_measurement_id(&record, id));
-  if (fits && !strcmp(id, wlmi_sqlite_text(row, WLM_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
-  return wlmi_store_damaged(store, wlmi_sqlite_text(row, WLM_COLUMN_ID));
+  if (fits && !strcmp(id, wlmi_sqlite_text(row, WLMI_COLUMN_ID))) return wlmi_measurement_copy(&record, copy);
+  return wlmi_store_damaged(store, wlmi_sqlite_text(row, WLMI_COLUMN_ID));
 }
 
 static void release_measurement(void *record) { wlmi_measurement_release(record); }

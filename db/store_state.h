@@ -7,16 +7,23 @@
 
 struct wlm_store {
   sqlite3 *db;
-  sqlite3_stmt *insert[WLM_TABLE_COUNT]; /* NULL when opened for reading */
-  sqlite3_stmt *select;                  /* ?1 is a device class or NULL */
+  sqlite3_stmt *insert[WLMI_TABLE_COUNT]; /* NULL when opened for reading */
+  sqlite3_stmt *select;                   /* ?1 is a device class or NULL */
   int whole_only; /* wlmi_store_read_rows skips damaged rows and ends without an error where the file cannot be read */
 };
 
 /* Opens a damaged store for reading what is left; WLM_ERR_DATABASE if nothing is. */
 wlm_status wlmi_store_open_damaged(const char *path, wlm_store **store);
 
-/* Columns of a selected row, the last one of which begins the fields of WLM_OF_ALL. */
-enum { WLM_COLUMN_ID, WLM_COLUMN_DEVICE, WLM_COLUMN_MATRIX, WLM_COLUMN_VARIANT, WLM_COLUMN_CLASS, WLM_COLUMN_FIELDS };
+/* Columns of a selected row, the last one of which begins the fields of WLMI_OF_ALL. */
+enum {
+  WLMI_COLUMN_ID,
+  WLMI_COLUMN_DEVICE,
+  WLMI_COLUMN_MATRIX,
+  WLMI_COLUMN_VARIANT,
+  WLMI_COLUMN_CLASS,
+  WLMI_COLUMN_FIELDS
+};
 /* The statement that selects the measurement with the id ?1. */
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement);
 /* Adds one record within the caller's transaction. *added grows by 1 if it was not there before. */

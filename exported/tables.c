@@ -15,7 +15,7 @@ int wlmi_exported_arch(const wlmi_exported *tables, int arch) {
   for (int64_t i = 0; i < tables->target_count; i++) {
     const wlmi_exported_target *t = &tables->targets[i];
     const int runs = t->arch <= arch && (t->is_ptx || t->arch / 10 == arch / 10);
-    if (t->target == WLM_TARGET_CUDA && runs && t->arch > newest) newest = t->arch;
+    if (t->target == WLMI_TARGET_CUDA && runs && t->arch > newest) newest = t->arch;
   }
   return newest ? newest : arch;
 }
@@ -38,9 +38,9 @@ const wlmi_exported_kernel *wlmi_exported_kernel_of(const wlmi_exported_target *
 }
 
 wlm_status wlmi_exported_lacks(const wlmi_spec *spec, const wlmi_limits *limits) {
-  char key[WLM_SPEC_KEY], device[32] = "the host";
+  char key[WLMI_SPEC_KEY], device[32] = "the host";
   wlmi_spec_key(spec, key);
-  if (limits->target == WLM_TARGET_CUDA) snprintf(device, sizeof device, "sm_%d", limits->arch);
+  if (limits->target == WLMI_TARGET_CUDA) snprintf(device, sizeof device, "sm_%d", limits->arch);
   return wlmi_fail(WLM_ERR_UNSUPPORTED, "the exported library does not contain %s%s%s%s with n = %lld for %s", key,
                    spec->problem.policy.deterministic ? ", deterministic" : "",
                    spec->problem.epilogue.bias ? ", with a bias" : "",

@@ -49,7 +49,7 @@ typedef struct wlmi_exported_kernel {
   wlmi_variant variant;
   uint8_t helper; /* a wlmi_helper */
   uint8_t pass_count, deterministic, uses_b, walks_a;
-  uint16_t passes[WLM_MAX_PASSES];
+  uint16_t passes[WLMI_MAX_PASSES];
   wlmi_bytes workspace, prepared;
   const char *name, *split;
   const void *image; /* a cubin, PTX, or the functions of a host kernel, ended by one without a name */

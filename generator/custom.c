@@ -5,7 +5,7 @@
 
 static void add(wlmi_custom_source *source, wlmi_text *to, const wlmi_expression *e, wlmi_spelling spelling) {
   wlmi_expression_print(e, spelling, to);
-  for (int i = 0; i < WLM_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlmi_expression_calls(e, i);
+  for (int i = 0; i < WLMI_FUNCTIONS; i++) source->calls[i] |= (unsigned char)wlmi_expression_calls(e, i);
 }
 
 static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wlmi_custom_source *source) {
@@ -24,7 +24,7 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_spelling spelling, wl
 }
 
 wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *source) {
-  const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLM_SPELL_DOUBLE : WLM_SPELL_FLOAT;
+  const wlmi_spelling spelling = spec->problem.dense_type == WLM_F64 ? WLMI_SPELL_DOUBLE : WLMI_SPELL_FLOAT;
   const int is_message = spec->problem.operation == WLM_MESSAGE;
   wlmi_operator op = {0};
   wlmi_expression activation = {0};
@@ -35,15 +35,15 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
     source->slopes = &wlmi_message_slopes[spec->problem.message];
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
-  for (int part = 0; part < WLM_PARTS; part++) {
+  for (int part = 0; part < WLMI_PARTS; part++) {
     const wlmi_expression *e = wlmi_operator_part(&op, (wlm_part)part);
     if (e) add(source, &source->parts[part], e, spelling);
   }
-  if (activation.count) add(source, &source->parts[WLM_PARTS], &activation, spelling);
+  if (activation.count) add(source, &source->parts[WLMI_PARTS], &activation, spelling);
   source->any_order = op.any_order;
-  source->message_uses_a = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A);
-  source->message_uses_b = wlmi_expression_uses(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B);
-  for (int part = 0; part < WLM_SOURCE_PARTS; part++)
+  source->message_uses_a = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_A);
+  source->message_uses_b = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_B);
+  for (int part = 0; part < WLMI_SOURCE_PARTS; part++)
     if (source->parts[part].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of an operator");
 done:
   wlmi_operator_release(&op);
@@ -53,8 +53,8 @@ done:
 }
 
 void wlmi_custom_source_release(wlmi_custom_source *source) {
-  for (int part = 0; part < WLM_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
-  for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_text_release(&source->sums[i]);
+  for (int part = 0; part < WLMI_SOURCE_PARTS; part++) wlmi_text_release(&source->parts[part]);
+  for (int i = 0; i < WLMI_MAX_SUMS; i++) wlmi_text_release(&source->sums[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_text_release(&source->results[r]);
   wlmi_message_release(&source->message);
 }
@@ -79,7 +79,7 @@ static int is_first(const wlmi_custom_source *source, int index) {
 
 static void push_functions(lua_State *lua, const wlmi_custom_source *source) {
   lua_newtable(lua);
-  for (int i = 0, count = 0; i < WLM_FUNCTIONS; i++) {
+  for (int i = 0, count = 0; i < WLMI_FUNCTIONS; i++) {
     if (!source->calls[i] || !is_first(source, i)) continue;
     lua_newtable(lua);
     set_text(lua, wlmi_functions[i].own ? "own" : "name", wlmi_functions[i].means);
@@ -151,7 +151,7 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
   }
   if (source->is_custom) {
     lua_newtable(lua);
-    for (int part = 0; part < WLM_PARTS; part++) push_part(lua, &source->parts[part], wlmi_part_names[part]);
+    for (int part = 0; part < WLMI_PARTS; part++) push_part(lua, &source->parts[part], wlmi_part_names[part]);
     lua_pushboolean(lua, source->message_uses_a);
     lua_setfield(lua, -2, "uses_a");
     lua_pushboolean(lua, source->message_uses_b);
@@ -168,6 +168,6 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     set_text(lua, "of_sum", source->slopes->of_sum);
     lua_setfield(lua, -2, "slopes");
   }
-  push_part(lua, &source->parts[WLM_PARTS], "activation");
+  push_part(lua, &source->parts[WLMI_PARTS], "activation");
   push_functions(lua, source);
 }

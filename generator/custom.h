@@ -7,17 +7,17 @@
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
 
-enum { WLM_SOURCE_PARTS = WLM_PARTS + 1 }; /* the parts of an operator and the activation */
+enum { WLMI_SOURCE_PARTS = WLMI_PARTS + 1 }; /* the parts of an operator and the activation */
 
 /* The C text of the parts. It is made before Lua is called, because Lua leaves a C function by longjmp when memory runs
  * out. */
 typedef struct wlmi_custom_source {
-  wlmi_text parts[WLM_SOURCE_PARTS]; /* empty if absent */
+  wlmi_text parts[WLMI_SOURCE_PARTS]; /* empty if absent */
   int is_custom, any_order, message_uses_a, message_uses_b;
   wlmi_message message; /* no results: the problem is none */
-  wlmi_text sums[WLM_MAX_SUMS], results[WLM_MAX_RESULTS];
-  const wlmi_slopes *slopes;          /* of the built-in message, for gradients; NULL = they are not needed */
-  unsigned char calls[WLM_FUNCTIONS]; /* by index of wlmi_functions */
+  wlmi_text sums[WLMI_MAX_SUMS], results[WLM_MAX_RESULTS];
+  const wlmi_slopes *slopes;           /* of the built-in message, for gradients; NULL = they are not needed */
+  unsigned char calls[WLMI_FUNCTIONS]; /* by index of wlmi_functions */
 } wlmi_custom_source;
 
 /* The source must not be moved afterwards. */

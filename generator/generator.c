@@ -119,7 +119,7 @@ int wlmi_generator_arch(int arch) { return arch > 90 ? 100 : arch >= 80 && arch 
 
 static void push_limits(lua_State *lua, const wlmi_limits *limits) {
   lua_newtable(lua);
-  set_string(lua, "target", limits->target == WLM_TARGET_CUDA ? "cuda" : "host");
+  set_string(lua, "target", limits->target == WLMI_TARGET_CUDA ? "cuda" : "host");
   set_integer(lua, "arch", wlmi_generator_arch(limits->arch));
   set_integer(lua, "threads_per_block", limits->threads_per_block);
   set_integer(lua, "shared_bytes", limits->shared_bytes);
@@ -198,10 +198,10 @@ static void get_pass(lua_State *lua, wlmi_pass *pass) {
  */
 static void check_passes(lua_State *lua, const wlmi_program *program) {
   static const wlmi_bytes none;
-  int passes[] = {[WLM_WHEN_EXECUTE] = 0, [WLM_WHEN_PREPARE] = 0};
+  int passes[] = {[WLMI_WHEN_EXECUTE] = 0, [WLMI_WHEN_PREPARE] = 0};
   for (int i = 0; i < program->pass_count; i++) passes[program->passes[i].when]++;
-  if (!passes[WLM_WHEN_EXECUTE]) luaL_error(lua, "%s: 'passes' has no pass to execute", program->variant);
-  if (!passes[WLM_WHEN_PREPARE] != !memcmp(&program->prepared, &none, sizeof none))
+  if (!passes[WLMI_WHEN_EXECUTE]) luaL_error(lua, "%s: 'passes' has no pass to execute", program->variant);
+  if (!passes[WLMI_WHEN_PREPARE] != !memcmp(&program->prepared, &none, sizeof none))
     luaL_error(lua, "%s: a pass with when = \"prepare\" and bytes in 'prepared' go together", program->variant);
 }
 
@@ -216,8 +216,8 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   program->walks_a = get_boolean(lua, "walks_a");
   lua_getfield(lua, -1, "passes");
   program->pass_count = (int)luaL_len(lua, -1);
-  if (program->pass_count < 1 || program->pass_count > WLM_MAX_PASSES)
-    luaL_error(lua, "'passes' must have 1 to %d entries", WLM_MAX_PASSES);
+  if (program->pass_count < 1 || program->pass_count > WLMI_MAX_PASSES)
+    luaL_error(lua, "'passes' must have 1 to %d entries", WLMI_MAX_PASSES);
   for (int i = 0; i < program->pass_count; i++) {
     lua_geti(lua, -1, i + 1);
     get_pass(lua, &program->passes[i]);
@@ -304,7 +304,7 @@ static int read_template(lua_State *lua) {
 /* Of the library's own families the version is the number in family.lua, of others a hash of their files, so that a
  * changed template never meets measurements of another text. */
 static wlm_status add_family(wlmi_families *families, const char *folder, const char *name, uint64_t number) {
-  char version[WLM_HASH_HEX];
+  char version[WLMI_HASH_HEX];
   wlmi_hash hash = {0, number};
   if (folder) WLM_CHECK(wlmi_template_hash(folder, name, &hash));
   wlmi_hash_to_hex(hash, version);
@@ -415,10 +415,10 @@ static void get_candidate(lua_State *lua, const wlmi_families *families, wlmi_ca
     lua_geti(lua, -1, i);
     get_pass(lua, &pass);
     lua_pop(lua, 1);
-    candidate->launches += pass.when == WLM_WHEN_EXECUTE;
-    if (pass.when == WLM_WHEN_PREPARE)
+    candidate->launches += pass.when == WLMI_WHEN_EXECUTE;
+    if (pass.when == WLMI_WHEN_PREPARE)
       candidate->prepares = 1;
-    else if (pass.units != WLM_UNITS_COLS || !candidate->pass.units_per_block)
+    else if (pass.units != WLMI_UNITS_COLS || !candidate->pass.units_per_block)
       candidate->pass = pass;
   }
   lua_pop(lua, 1);
@@ -600,7 +600,7 @@ wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, cons
 
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program) {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlmi_text reason = {0};
   const call emit = {.variant = variant, .spec = spec, .limits = limits};
   call refusal = emit;
@@ -617,17 +617,17 @@ wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_var
 
 wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,
                                        const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
-  static const char *const names[WLM_HELPERS] = {NULL,  "arg_backward", "stats", "transpose",
-                                                 "coo", "validate",     "layout"};
+  static const char *const names[WLMI_HELPERS] = {NULL,  "arg_backward", "stats", "transpose",
+                                                  "coo", "validate",     "layout"};
   const char *rowptr = wlmi_index_name(spec->rowptr_type), *colind = wlmi_index_name(spec->colind_type);
   switch (helper) {
-    case WLM_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
-    case WLM_HELPER_STATS: return make_program(generator, names[helper], (call){.types = {rowptr}}, program);
-    case WLM_HELPER_VALIDATE:
+    case WLMI_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
+    case WLMI_HELPER_STATS: return make_program(generator, names[helper], (call){.types = {rowptr}}, program);
+    case WLMI_HELPER_VALIDATE:
       return make_program(generator, names[helper], (call){.types = {rowptr, colind, spec->base ? " - 1" : ""}},
                           program);
-    case WLM_HELPER_LAYOUT: return make_program(generator, names[helper], (call){.limits = limits}, program);
-    case WLM_HELPER_BACKWARD:
+    case WLMI_HELPER_LAYOUT: return make_program(generator, names[helper], (call){.limits = limits}, program);
+    case WLMI_HELPER_BACKWARD:
       return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
     default: return make_program(generator, names[helper], (call){.spec = spec}, program);
   }

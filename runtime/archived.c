@@ -13,7 +13,7 @@ static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strl
 
 wlmi_hash wlmi_archived_key(wlmi_hash what, wlmi_code code, int arch, const char *flags) {
   char target[32];
-  snprintf(target, sizeof target, "%s_%d", code == WLM_CODE_PTX ? "compute" : "sm", arch);
+  snprintf(target, sizeof target, "%s_%d", code == WLMI_CODE_PTX ? "compute" : "sm", arch);
   const wlmi_hash parts[] = {what, hash_text(target), hash_text(flags)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
@@ -72,9 +72,9 @@ static const wlmi_kernel_archive *find_code(const wlmi_archives *archives, const
                                             wlmi_hash what, wlmi_hash *key) {
   static const char prefix[] = "sm_";
   const int arch = strncmp(device->arch, prefix, strlen(prefix)) ? 0 : atoi(device->arch + strlen(prefix));
-  const int oldest[] = {[WLM_CODE_MACHINE] = arch / 10 * 10, [WLM_CODE_PTX] = OLDEST_PTX};
+  const int oldest[] = {[WLMI_CODE_MACHINE] = arch / 10 * 10, [WLMI_CODE_PTX] = OLDEST_PTX};
   const wlmi_kernel_archive *found = NULL;
-  for (wlmi_code code = WLM_CODE_MACHINE; arch && archives->count && code <= WLM_CODE_PTX; code++)
+  for (wlmi_code code = WLMI_CODE_MACHINE; arch && archives->count && code <= WLMI_CODE_PTX; code++)
     for (int i = arch; !found && i >= oldest[code]; i--) {
       *key = wlmi_archived_key(what, code, i, device->flags);
       found = find_key(archives, *key);

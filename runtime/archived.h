@@ -10,7 +10,7 @@
 #include "runtime/dispatch/device.h"
 
 /* Machine code runs on the architectures of its major version from its own on, PTX on all from its own on. */
-typedef enum wlmi_code { WLM_CODE_MACHINE, WLM_CODE_PTX } wlmi_code;
+typedef enum wlmi_code { WLMI_CODE_MACHINE, WLMI_CODE_PTX } wlmi_code;
 
 /* `what`: the hash of a source, or a purpose, which is a key by itself as well. An archive also has the key
  * wlmi_generator_version() of the templates that it was built from. */

@@ -25,7 +25,7 @@ static void free_job(wlmi_background_job *job) {
 }
 
 static void compile_helper(const wlmi_background_job *job) {
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   if (wlmi_load_helper(job->context, job->helper, &job->types, kernels) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
 }

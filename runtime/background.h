@@ -14,7 +14,7 @@ typedef struct wlmi_background {
   pthread_cond_t changed;
   pthread_t thread;
   int running, stopping;
-  int helpers_queued[WLM_HELPERS][2][2]; /* by types of rowptr and colind: 1 once they were queued */
+  int helpers_queued[WLMI_HELPERS][2][2]; /* by types of rowptr and colind: 1 once they were queued */
   wlmi_background_job *first, *last;
 } wlmi_background;
 

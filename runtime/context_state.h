@@ -16,7 +16,7 @@
 #include "runtime/workspaces.h"
 
 /* Where the image of a compiled program is from. */
-typedef enum wlmi_origin { WLM_ORIGIN_ARCHIVE, WLM_ORIGIN_CACHE, WLM_ORIGIN_COMPILER } wlmi_origin;
+typedef enum wlmi_origin { WLMI_ORIGIN_ARCHIVE, WLMI_ORIGIN_CACHE, WLMI_ORIGIN_COMPILER } wlmi_origin;
 
 /* A compiled program. It lives as long as the context, so plans can share it; its kernels may be unloaded while nothing
  * uses them. */
@@ -28,7 +28,7 @@ typedef struct wlmi_kernel_entry {
   int loaded;
   atomic_int users;
   wlmi_module *module;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_program builtin; /* of a built-in kernel: the program that was loaded; its source is NULL */
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
@@ -40,7 +40,7 @@ typedef struct wlmi_emitted {
   wlmi_kernel_entry *entry; /* NULL = not compiled */
   struct wlmi_emitted *next;
 } wlmi_emitted;
-enum { WLM_EMITTED_SLOTS = 256 };
+enum { WLMI_EMITTED_SLOTS = 256 };
 
 /* The problems that a context recorded for later tuning. The list only grows, up to 4,096 entries, and entries never
  * change until the context is destroyed. */
@@ -65,7 +65,7 @@ struct wlm_context {
   atomic_ullong generations; /* number of loads that were started */
   pthread_mutex_t kernel_lock;
   wlmi_kernel_entry *kernels;
-  wlmi_emitted *emitted[WLM_EMITTED_SLOTS]; /* under kernel_lock, as their entries are */
+  wlmi_emitted *emitted[WLMI_EMITTED_SLOTS]; /* under kernel_lock, as their entries are */
   int loaded, unload_at; /* how many kernels are loaded, and how many must be before any are unloaded again */
   wlmi_decisions decisions;
   wlmi_workspaces workspaces;
@@ -103,10 +103,10 @@ wlm_status wlmi_matrix_add_fingerprint(wlm_context *context, const wlm_csr *csr,
 
 /* The kernels that are wanted: those of a variant, the built-in one, which needs no compiler, or those of a helper. */
 typedef struct wlmi_wanted {
-  const wlmi_spec *spec; /* for WLM_HELPER_COO colind_type is that of the coordinates */
+  const wlmi_spec *spec; /* for WLMI_HELPER_COO colind_type is that of the coordinates */
   wlmi_variant variant;  /* zeroed = the built-in one, or a helper */
   wlmi_helper helper;
-  int any_width; /* of WLM_HELPER_BACKWARD: in the form for any number of columns */
+  int any_width; /* of WLMI_HELPER_BACKWARD: in the form for any number of columns */
 } wlmi_wanted;
 
 /* Finds them in memory, in archives or in the kernel cache, or emits and compiles them. The caller is one of their

@@ -58,7 +58,7 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   WLM_CHECK(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
   WLM_CHECK(check(&coo));
-  if (context->device->info.limits.target == WLM_TARGET_HOST) {
+  if (context->device->info.limits.target == WLMI_TARGET_HOST) {
     wlmi_coo_to_csr(&coo);
     return wlmi_finish(WLM_OK);
   }
@@ -66,7 +66,7 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   types.colind_type = coo.index_type;
   types.base = coo.base;
   WLM_CHECK(wlmi_coo_scratch_size(&coo, &scratch_size));
-  wlm_status status = wlmi_help_begin(context, WLM_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
+  wlm_status status = wlmi_help_begin(context, WLMI_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
   if (status == WLM_OK)
     status = help.kernels ? wlmi_coo_enqueue(context->device, help.kernels, &coo, help.scratch.memory)
                           : convert_by_way_of_host(context->device, &coo);

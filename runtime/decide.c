@@ -80,7 +80,7 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
                               const wlmi_spec *spec, wlmi_decision *decision) {
   struct asked asked = {context, spec};
   choice c;
-  char problem[WLM_SPEC_KEY];
+  char problem[WLMI_SPEC_KEY];
   wlm_status status = make_choice(context, spec, &c);
   const wlmi_variant_set set = {.families = c.list.families, .list = &c.list, .explain = explain, .user = &asked};
   if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) goto done;
@@ -133,20 +133,20 @@ static double most_of_choice(const wlm_context *context, const wlmi_decide_reque
                              const wlmi_decision *decision) {
   if (request->variant) return 0;
   if (context->background.wanted && !spec->problem.policy.deterministic) return (double)INFINITY;
-  if (request->use == WLM_USE_ONE_CALL) return wlmi_near_enough;
-  const int is_predicted = decision->step == WLM_STEP_MODEL && !spec->problem.policy.deterministic;
+  if (request->use == WLMI_USE_ONE_CALL) return wlmi_near_enough;
+  const int is_predicted = decision->step == WLMI_STEP_MODEL && !spec->problem.policy.deterministic;
   return context->archives.count && is_predicted ? wlmi_near_enough_for_plans : 0;
 }
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
   if (!request->variant) return select_from(context, snapshot, stats, request->use, spec, decision);
-  *decision = (wlmi_decision){.step = WLM_STEP_NAMED,
+  *decision = (wlmi_decision){.step = WLMI_STEP_NAMED,
                               .families = wlmi_generator_families(context->generator),
                               .distance = (double)NAN,
                               .calls = spec->problem.policy.expected_calls,
                               .entry_count = 1,
-                              .entries[0] = {*request->variant, 0, WLM_STEP_NAMED, "named by the caller"}};
+                              .entries[0] = {*request->variant, 0, WLMI_STEP_NAMED, "named by the caller"}};
   wlmi_entry_print(decision, 0, decision->variant);
   return WLM_OK;
 }
@@ -218,13 +218,13 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   wlmi_decided *decided = wlmi_decided_new(&slot->key);
   if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   if (!slot->exact && !request->variant) {
-    wlmi_cell_centre_of(stats, request->use != WLM_USE_MEASURED, &centre);
+    wlmi_cell_centre_of(stats, request->use != WLMI_USE_MEASURED, &centre);
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
   wlmi_spec_key(&spec, decided->plan.reason.problem_key);
   status = choose(context, snapshot, request, stats, &spec, &decided->plan.reason.decision);
-  if (status == WLM_ERR_NOT_FOUND && request->use == WLM_USE_SCATTER) {
+  if (status == WLM_ERR_NOT_FOUND && request->use == WLMI_USE_SCATTER) {
     decided->refused = 1;
     *out = decided;
     return WLM_OK;
@@ -277,5 +277,5 @@ wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, c
   WLM_CHECK(wlmi_context_spec(context, matrix, problem, &spec));
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
   if (!problem->transpose) WLM_CHECK(wlmi_matrix_fingerprint(matrix)); /* A^T has one */
-  return wlmi_context_select(context, NULL, view.stats, WLM_USE_MEASURED, &spec, decision);
+  return wlmi_context_select(context, NULL, view.stats, WLMI_USE_MEASURED, &spec, decision);
 }

@@ -23,5 +23,5 @@ extern const double wlmi_near_enough;
 extern const double wlmi_near_enough_for_plans;
 
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
- * WLM_ERR_NOT_FOUND for WLM_USE_SCATTER if no family can scatter; the cache remembers that too. */
+ * WLM_ERR_NOT_FOUND for WLMI_USE_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);

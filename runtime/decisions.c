@@ -15,7 +15,7 @@ wlmi_hash wlmi_decision_key(const wlmi_hash *problem, const wlm_stats *stats, wl
   } key = {*problem, use, exact != 0, {0}};
   wlmi_cell cell;
   _Static_assert(sizeof cell <= sizeof key.place, "a cell fits");
-  wlmi_cell_of(stats, use != WLM_USE_MEASURED, &cell);
+  wlmi_cell_of(stats, use != WLMI_USE_MEASURED, &cell);
   if (exact)
     memcpy(key.place, stats->fingerprint, sizeof stats->fingerprint);
   else
@@ -89,7 +89,7 @@ void wlmi_decided_drop(wlmi_decided *decided) {
 }
 
 static void clear(wlmi_decisions *d) {
-  for (int i = 0; i < WLM_DECISION_SLOTS; i++) {
+  for (int i = 0; i < WLMI_DECISION_SLOTS; i++) {
     while (d->slots[i]) {
       wlmi_decided *first = d->slots[i];
       d->slots[i] = first->next;
@@ -128,7 +128,7 @@ void wlmi_decisions_restart(wlmi_decisions *d, const wlmi_snapshot *snapshot) {
 }
 
 static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
-  for (wlmi_decided *e = d->slots[key->low % WLM_DECISION_SLOTS]; e; e = e->next)
+  for (wlmi_decided *e = d->slots[key->low % WLMI_DECISION_SLOTS]; e; e = e->next)
     if (wlmi_hash_equal(e->key, *key)) return e;
   return NULL;
 }
@@ -136,9 +136,9 @@ static wlmi_decided *find(const wlmi_decisions *d, const wlmi_hash *key) {
 wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id, int64_t n, wlmi_use use,
                                   wlm_stats *stats, wlmi_decision_slot *slot) {
   pthread_rwlock_rdlock(&d->lock);
-  const wlmi_known_size *known = use == WLM_USE_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
-  if (known && use == WLM_USE_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
-  slot->exact = use != WLM_USE_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
+  const wlmi_known_size *known = use == WLMI_USE_SCATTER ? NULL : known_size(d, stats->rows, stats->nnz, n);
+  if (known && use == WLMI_USE_ONE_CALL) memcpy(stats->fingerprint, known->fingerprint, sizeof known->fingerprint);
+  slot->exact = use != WLMI_USE_SCATTER && (known || d->all_exact) && (stats->fingerprint[0] || stats->fingerprint[1]);
   slot->key = wlmi_decision_key(problem_id, stats, use, slot->exact);
   wlmi_decided *found = find(d, &slot->key);
   if (found) atomic_fetch_add(&found->users, 1);
@@ -149,7 +149,7 @@ wlmi_decided *wlmi_decisions_take(wlmi_decisions *d, const wlmi_hash *problem_id
 
 void wlmi_decisions_thin(wlmi_decisions *d) {
   pthread_rwlock_wrlock(&d->lock);
-  for (int i = 0; i < WLM_DECISION_SLOTS; i++)
+  for (int i = 0; i < WLMI_DECISION_SLOTS; i++)
     for (wlmi_decided **at = &d->slots[i]; *at;) {
       wlmi_decided *decided = *at;
       if (atomic_exchange(&decided->taken, 0)) {
@@ -164,8 +164,8 @@ void wlmi_decisions_thin(wlmi_decisions *d) {
 }
 
 static void insert(wlmi_decisions *d, wlmi_decided *decided) {
-  if (d->count == WLM_DECISIONS_MOST) clear(d);
-  wlmi_decided **slot = &d->slots[decided->key.low % WLM_DECISION_SLOTS];
+  if (d->count == WLMI_DECISIONS_MOST) clear(d);
+  wlmi_decided **slot = &d->slots[decided->key.low % WLMI_DECISION_SLOTS];
   atomic_fetch_add(&decided->users, 1);
   decided->next = *slot;
   *slot = decided;
@@ -181,7 +181,7 @@ void wlmi_decisions_add(wlmi_decisions *d, wlmi_decided *decided, uint64_t gener
 
 void wlmi_decisions_replace(wlmi_decisions *d, wlmi_decided *decided, uint64_t generation) {
   pthread_rwlock_wrlock(&d->lock);
-  wlmi_decided **at = &d->slots[decided->key.low % WLM_DECISION_SLOTS], *old = find(d, &decided->key);
+  wlmi_decided **at = &d->slots[decided->key.low % WLMI_DECISION_SLOTS], *old = find(d, &decided->key);
   while (old && *at != old) at = &(*at)->next;
   if (old && d->generation == generation) {
     *at = old->next;

@@ -9,7 +9,7 @@
 #include "core/base/hash.h"
 #include "runtime/dispatch/plan.h"
 
-enum { WLM_DECISION_SLOTS = 1024, WLM_DECISIONS_MOST = 4096 };
+enum { WLMI_DECISION_SLOTS = 1024, WLMI_DECISIONS_MOST = 4096 };
 
 /* The decision that replaces another one once its kernels are compiled (runtime/background.h). Shared by the queue, the
  * cache and the plans that wait for it. */
@@ -40,7 +40,7 @@ typedef struct wlmi_known_size {
 
 typedef struct wlmi_decisions {
   pthread_rwlock_t lock;
-  wlmi_decided *slots[WLM_DECISION_SLOTS];
+  wlmi_decided *slots[WLMI_DECISION_SLOTS];
   int64_t count;
   uint64_t generation;    /* of the snapshot that they were made from */
   wlmi_known_size *known; /* sorted */

@@ -8,7 +8,7 @@
 wlm_status wlmi_context_forecast_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                                       wlmi_context_forecast *forecast) {
   const wlmi_limits *limits = &context->device->info.limits;
-  char problem[WLM_SPEC_KEY];
+  char problem[WLMI_SPEC_KEY];
   wlm_status status;
   *forecast = (wlmi_context_forecast){.list = NULL};
   wlmi_spec_key(spec, problem);
@@ -30,7 +30,7 @@ void wlmi_context_forecast_release(wlmi_context_forecast *forecast) {
 
 wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec, wlmi_point **points, int64_t *count) {
   wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-  char key[WLM_SPEC_KEY], problems[WLM_PROBLEM_CLASS], its[WLM_PROBLEM_CLASS];
+  char key[WLMI_SPEC_KEY], problems[WLMI_PROBLEM_CLASS], its[WLMI_PROBLEM_CLASS];
   *count = 0;
   wlmi_spec_key(spec, key);
   wlmi_problem_class(key, problems);
@@ -47,7 +47,7 @@ wlm_status wlmi_context_tuned_points(wlm_context *context, const wlmi_spec *spec
 
 void wlmi_context_tuned_widths(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec, wlmi_text *widths) {
   wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec_key(spec, key);
   for (int64_t i = 0; i < snapshot->case_count; i++) {
     const wlmi_case *c = &snapshot->cases[i];

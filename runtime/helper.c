@@ -5,7 +5,7 @@
 
 wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
                            size_t scratch_size, wlmi_help *help) {
-  int on_host = context->device->info.limits.target != WLM_TARGET_CUDA;
+  int on_host = context->device->info.limits.target != WLMI_TARGET_CUDA;
   *help = (wlmi_help){.kernels = NULL};
   if (!on_host && !may_wait) WLM_CHECK(wlmi_background_helps(context, helper, types, &on_host));
   if (on_host) return WLM_OK;

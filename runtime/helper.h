@@ -6,7 +6,7 @@
 
 /* The kernels for one call, with scratch memory. */
 typedef struct wlmi_help {
-  void *loaded[WLM_MAX_PASSES];
+  void *loaded[WLMI_MAX_PASSES];
   void *const *kernels; /* NULL = the host does the work, and there is no scratch */
   wlmi_lent scratch;
 } wlmi_help;

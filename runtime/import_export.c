@@ -11,7 +11,7 @@ static wlm_status need_database(const wlm_context *context) {
 
 static wlm_status open_user(const wlm_context *context, wlm_store **store) {
   const wlm_status status = need_database(context);
-  return status == WLM_OK ? wlmi_store_open(context->database, WLM_STORE_READ, store) : status;
+  return status == WLM_OK ? wlmi_store_open(context->database, WLMI_STORE_READ, store) : status;
 }
 
 wlm_status wlm_export_string(wlm_context *context, char **text) {
@@ -43,7 +43,7 @@ static wlm_status import_from(wlm_context *context, const char *path, const char
   if (added) *added = 0;
   WLM_CHECK(need_database(context));
   WLM_CHECK(path ? wlmi_lines_read_path(path, &content) : wlmi_lines_read_string(text, "the given text", &content));
-  wlm_status status = wlmi_store_open(context->database, WLM_STORE_WRITE, &store);
+  wlm_status status = wlmi_store_open(context->database, WLMI_STORE_WRITE, &store);
   if (status == WLM_OK) status = wlmi_store_import(store, &content, added);
   wlmi_content_release(&content);
   wlmi_store_close(store);

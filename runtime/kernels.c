@@ -43,14 +43,14 @@ static wlm_status get_image(wlm_context *context, const wlmi_program *program, c
                             void **image, size_t *size, wlmi_origin *origin) {
   wlm_status status = WLM_ERR_NOT_FOUND;
   *origin = first;
-  if (*origin == WLM_ORIGIN_ARCHIVE) {
+  if (*origin == WLMI_ORIGIN_ARCHIVE) {
     const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
     status = wlmi_archives_get_source(&context->archives, &context->device->info, source, image, size);
-    if (status != WLM_OK) *origin = WLM_ORIGIN_CACHE;
+    if (status != WLM_OK) *origin = WLMI_ORIGIN_CACHE;
   }
-  if (*origin == WLM_ORIGIN_CACHE && status == WLM_ERR_NOT_FOUND) {
+  if (*origin == WLMI_ORIGIN_CACHE && status == WLM_ERR_NOT_FOUND) {
     if (context->cache) status = wlmi_kernel_cache_get(context->cache, key, image, size);
-    if (status != WLM_OK) *origin = WLM_ORIGIN_COMPILER;
+    if (status != WLM_OK) *origin = WLMI_ORIGIN_COMPILER;
   }
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_clear_error(); /* a miss is no failure of the caller's call */
@@ -83,7 +83,7 @@ static wlm_status compile(wlm_context *context, const wlmi_program *program, wlm
   const int is_there = is_compiled(*entry);
   pthread_mutex_unlock(&context->kernel_lock);
   if (is_there) return WLM_OK;
-  wlm_status status = get_image(context, program, key, WLM_ORIGIN_ARCHIVE, &image, &size, &origin);
+  wlm_status status = get_image(context, program, key, WLMI_ORIGIN_ARCHIVE, &image, &size, &origin);
   if (status != WLM_OK) return status;
   pthread_mutex_lock(&context->kernel_lock);
   *entry = find_entry(context, key);
@@ -158,7 +158,7 @@ static wlm_status load(wlm_context *context, wlmi_kernel_entry *entry, wlmi_load
     memcpy(loaded->kernels, entry->kernels, sizeof entry->kernels);
   }
   pthread_mutex_unlock(&context->kernel_lock);
-  if (image && *origin == WLM_ORIGIN_COMPILER) cache_image(context, entry->key, image, size);
+  if (image && *origin == WLMI_ORIGIN_COMPILER) cache_image(context, entry->key, image, size);
   wlmi_free(image);
   return status;
 }
@@ -183,7 +183,7 @@ enum { COMPILED = 1, LOADED = 2 };
 /* *entry as in wlmi_emitted. */
 static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wlmi_kernel_entry **entry, int *has) {
   pthread_mutex_lock(&context->kernel_lock);
-  wlmi_emitted *e = context->emitted[key->low % WLM_EMITTED_SLOTS];
+  wlmi_emitted *e = context->emitted[key->low % WLMI_EMITTED_SLOTS];
   while (e && !wlmi_hash_equal(e->key, *key)) e = e->next;
   *entry = e ? e->entry : NULL;
   *has = (is_compiled(*entry) ? COMPILED : 0) | (*entry && (*entry)->loaded ? LOADED : 0);
@@ -196,7 +196,7 @@ static wlmi_emitted *find_emitted(wlm_context *context, const wlmi_hash *key, wl
 static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const wlmi_program *program,
                                wlmi_emitted **out) {
   char of_text[33];
-  wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLM_EMITTED_SLOTS];
+  wlmi_emitted *e = wlmi_alloc_zero(1, sizeof *e), **slot = &context->emitted[key->low % WLMI_EMITTED_SLOTS];
   if (!e) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "emitted variants");
   e->key = *key;
   e->program = *program;
@@ -246,7 +246,7 @@ done:
 }
 
 wlm_status wlmi_context_compile(wlm_context *context, const char *name, const wlmi_spec *spec) {
-  form w = {.helper = WLM_HELPER_NONE};
+  form w = {.helper = WLMI_HELPER_NONE};
   wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
   WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant));
@@ -254,13 +254,13 @@ wlm_status wlmi_context_compile(wlm_context *context, const char *name, const wl
 }
 
 static int is_archived(const wlm_context *context, const form *w, const wlmi_spec *spec) {
-  char name[WLM_VARIANT_NAME];
-  wlmi_hash purposes[WLM_COLUMNS_KINDS];
+  char name[WLMI_VARIANT_NAME];
+  wlmi_hash purposes[WLMI_COLUMNS_KINDS];
   wlmi_limits limits = context->device->info.limits;
   if (!context->archives.count) return 0;
   /* If the text of a variant depends on no columns, it is found in the form for any number, which more variants have.
    */
-  const int kinds = limits.any_width && !w->any_width && !w->helper ? WLM_COLUMNS_ANY : WLM_COLUMNS_KINDS;
+  const int kinds = limits.any_width && !w->any_width && !w->helper ? WLMI_COLUMNS_ANY : WLMI_COLUMNS_KINDS;
   limits.any_width = w->any_width;
   wlmi_variant_print(wlmi_generator_families(context->generator), &w->variant, name);
   wlmi_purposes(name, w->helper, spec, &limits, purposes);
@@ -289,7 +289,7 @@ static int find_form(wlm_context *context, const wlmi_wanted *wanted, const wlmi
  * made it, or one from the archive, for example PTX that is newer than the driver. */
 static wlm_status replace(wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_kernel_entry *entry,
                           wlmi_origin origin) {
-  const int is_archived = origin == WLM_ORIGIN_ARCHIVE;
+  const int is_archived = origin == WLMI_ORIGIN_ARCHIVE;
   wlmi_program program = {0};
   void *image = NULL;
   size_t size = 0;
@@ -297,8 +297,8 @@ static wlm_status replace(wlm_context *context, const form *w, const wlmi_spec *
   wlmi_log(WLM_LOG_WARNING, "kernel %s: %s; it is compiled again", is_archived ? "archive" : "cache",
            wlm_error_detail());
   WLM_TRY(emit(context, w, spec, &program));
-  WLM_TRY(get_image(context, &program, entry->key, is_archived ? WLM_ORIGIN_CACHE : WLM_ORIGIN_COMPILER, &image, &size,
-                    &origin));
+  WLM_TRY(get_image(context, &program, entry->key, is_archived ? WLMI_ORIGIN_CACHE : WLMI_ORIGIN_COMPILER, &image,
+                    &size, &origin));
   pthread_mutex_lock(&context->kernel_lock);
   give_image(entry, image, size, origin);
   pthread_mutex_unlock(&context->kernel_lock);
@@ -318,7 +318,7 @@ static wlm_status load_once(wlm_context *context, form w, const wlmi_spec *spec,
     make_room(context, entry);
     const wlm_status status = load(context, entry, loaded, &origin);
     if (status == WLM_ERR_NOT_FOUND) continue; /* another thread has unloaded it meanwhile */
-    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLM_ORIGIN_COMPILER) return status;
+    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLMI_ORIGIN_COMPILER) return status;
     WLM_CHECK(replace(context, &w, spec, entry, origin));
   }
 }
@@ -336,7 +336,7 @@ static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
 static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
   const wlmi_device_ops *ops = context->device->ops;
   wlmi_module *module = NULL;
-  char text[sizeof "builtin " + WLM_SPEC_KEY] = "builtin ", key[33];
+  char text[sizeof "builtin " + WLMI_SPEC_KEY] = "builtin ", key[33];
   wlm_status status = WLM_OK;
   *loaded = (wlmi_loaded){.users = NULL};
   if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
@@ -354,7 +354,7 @@ static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi
   wlmi_kernel_entry *entry = find_entry(context, key);
   if (!entry) {
     wlmi_program program = {0};
-    void *found[WLM_MAX_PASSES] = {0};
+    void *found[WLMI_MAX_PASSES] = {0};
     WLM_TRY(ops->load_builtin(context->device, spec, &program, found, &module));
     WLM_TRY(add_entry(context, key, &entry));
     entry->module = module;
@@ -377,7 +377,7 @@ static int is_builtin(const wlmi_wanted *wanted) { return !wanted->helper && !wa
 
 /* `least` is for the spec of another number of columns. */
 static const wlmi_spec *spec_of(const wlmi_wanted *wanted, wlmi_spec *least) {
-  if (wanted->helper != WLM_HELPER_BACKWARD) return wanted->spec;
+  if (wanted->helper != WLMI_HELPER_BACKWARD) return wanted->spec;
   *least = backward_spec(wanted->spec, wanted->any_width);
   return least;
 }
@@ -402,7 +402,7 @@ int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {
 }
 
 void wlmi_context_release_kernels(wlm_context *context) {
-  for (int i = 0; i < WLM_EMITTED_SLOTS; i++)
+  for (int i = 0; i < WLMI_EMITTED_SLOTS; i++)
     while (context->emitted[i]) {
       wlmi_emitted *emitted = context->emitted[i];
       context->emitted[i] = emitted->next;

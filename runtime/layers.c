@@ -14,7 +14,7 @@
 
 /* Waits as a writer does, because a layer that cannot be read is an error. */
 static wlm_status open_database(const char *path, wlm_store **store) {
-  return wlmi_store_open(path, WLM_STORE_READ_PATIENT, store);
+  return wlmi_store_open(path, WLMI_STORE_READ_PATIENT, store);
 }
 
 /* By the first bytes of a file; in a folder only those with the ending count. */

@@ -29,10 +29,10 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
     entry = next_entry(context, d, entry, status);
   }
   if (status == WLM_OK && first != WLM_OK) {
-    char name[WLM_VARIANT_NAME];
+    char name[WLMI_VARIANT_NAME];
     wlmi_entry_print(d, entry, name);
     wlmi_log(WLM_LOG_WARNING, "falling back to %s: %s",
-             d->entries[entry].step == WLM_STEP_BUILTIN ? "the built-in kernel" : name, reason ? reason : "");
+             d->entries[entry].step == WLMI_STEP_BUILTIN ? "the built-in kernel" : name, reason ? reason : "");
     wlmi_decision_advance(d, entry, reason ? reason : "");
   } else if (status == WLM_OK && entry) {
     wlmi_decision_advance(d, entry, "its kernel is not compiled yet");
@@ -48,7 +48,7 @@ static int has_backward(const wlm_problem *problem) {
 }
 
 int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec) {
-  wlmi_wanted wanted = {.spec = spec, .helper = WLM_HELPER_BACKWARD};
+  wlmi_wanted wanted = {.spec = spec, .helper = WLMI_HELPER_BACKWARD};
   if (!has_backward(&spec->problem) || wlmi_context_has(context, &wanted)) return 0;
   wanted.any_width = 1;
   return wlmi_context_has(context, &wanted);
@@ -60,7 +60,7 @@ static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_
   wlmi_loaded loaded;
   if (!has_backward(&spec->problem)) return WLM_OK;
   const int any_width = plan->upgrade && wlmi_has_other_backward(context, spec);
-  const wlmi_wanted wanted = {.spec = spec, .helper = WLM_HELPER_BACKWARD, .any_width = any_width};
+  const wlmi_wanted wanted = {.spec = spec, .helper = WLMI_HELPER_BACKWARD, .any_width = any_width};
   const wlm_status status = wlmi_context_load(context, &wanted, &loaded);
   if (status != WLM_OK) return status;
   plan->users[1] = loaded.users;
@@ -75,7 +75,7 @@ static wlm_status add_layout(wlm_context *context, wlm_plan *plan) {
   wlmi_spec spec;
   if (!wlmi_has_columns(&plan->shape.arrays) && !wlmi_has_columns(&plan->backward_arrays)) return WLM_OK;
   WLM_CHECK(wlmi_spec_of_types(&types, &spec));
-  WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLM_HELPER_LAYOUT}, &loaded));
+  WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_LAYOUT}, &loaded));
   plan->shape.layout_pass = loaded.program.passes[0];
   memcpy(plan->shape.layout_kernels, loaded.kernels, sizeof loaded.kernels);
   return WLM_OK;
@@ -108,7 +108,7 @@ wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const
 /* ---- helpers -------------------------------------------------------------------------------------------- */
 
 wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
-                            void *kernels[WLM_MAX_PASSES]) {
+                            void *kernels[WLMI_MAX_PASSES]) {
   wlmi_loaded loaded;
   wlmi_spec spec;
   WLM_CHECK(wlmi_spec_of_types(types, &spec));

@@ -8,7 +8,7 @@ int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec);
 
 /* Loads the kernels of a helper for a matrix with these index types. They stay loaded. */
 wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,
-                            void *kernels[WLM_MAX_PASSES]);
+                            void *kernels[WLMI_MAX_PASSES]);
 int wlmi_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types); /* without compiling */
 
 /* Makes the plan's decision a plan: loads the first entry, from `entry` on, that can be loaded. `chosen` is the status

@@ -17,7 +17,7 @@ static wlm_status check_size(const wlm_csr *csr) {
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   if (!wlmi_is_size(csr->rows) || !wlmi_is_size(csr->cols) || !wlmi_is_size(csr->nnz))
     return wlmi_fail(WLM_ERR_OVERFLOW,
-                     "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be above " WLM_MOST_SIZE_TEXT,
+                     "wlm_csr: rows = %lld, cols = %lld, nnz = %lld; none may be above " WLMI_MOST_SIZE_TEXT,
                      (long long)csr->rows, (long long)csr->cols, (long long)csr->nnz);
   if (csr->nnz && (!csr->rows || !csr->cols))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr: nnz is %lld, and the matrix has no %s; nnz must be 0",

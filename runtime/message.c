@@ -12,8 +12,8 @@ static wlm_status parse(const wlm_problem *problem, wlmi_message *message) {
 }
 
 static void fill(const wlmi_message *message, int transpose, wlm_message_table *table) {
-  static const wlm_reduce reduces[WLM_RESULT_KINDS] = {WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD,
-                                                       WLM_SUM, WLM_SUM,  WLM_SUM, WLM_SUM};
+  static const wlm_reduce reduces[WLMI_RESULT_KINDS] = {WLM_SUM, WLM_MEAN, WLM_MAX, WLM_MIN, WLM_PROD,
+                                                        WLM_SUM, WLM_SUM,  WLM_SUM, WLM_SUM};
   table->operands = message->operands;
   table->results = message->results;
   for (int i = 0; i < message->operands; i++) {

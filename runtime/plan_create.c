@@ -49,7 +49,7 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
   if (!variant && is_scattered(context, matrix, problem)) {
     wlm_stats stats;
     wlmi_matrix_read_stats(matrix, &matrix->stats, &stats);
-    const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLM_USE_SCATTER, NULL};
+    const wlmi_decide_request request = {problem, &matrix->csr, &stats, WLMI_USE_SCATTER, NULL};
     wlm_status status = wlmi_decide(context, &request, decided);
     if (status == WLM_OK) status = see(matrix, problem, 1, view);
     if (status != WLM_ERR_NOT_FOUND) return status;
@@ -61,22 +61,22 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
     wlmi_stats_estimate(view->csr.rows, view->csr.cols, view->csr.nnz, &stats);
     wlm_problem once = *problem;
     if (once.policy.expected_calls > 1) once.policy.expected_calls = 1;
-    const wlmi_decide_request request = {&once, &view->csr, &stats, WLM_USE_ONE_CALL, variant};
+    const wlmi_decide_request request = {&once, &view->csr, &stats, WLMI_USE_ONE_CALL, variant};
     return wlmi_decide(context, &request, decided);
   }
   WLM_CHECK(look_closer(context, matrix, problem, view->stats));
   const wlm_stats_grade grade = wlmi_matrix_read_stats(matrix, view->stats, &stats);
   const wlmi_decide_request request = {
-      problem, &view->csr, &stats, grade == WLM_STATS_ESTIMATED && !view->order ? WLM_USE_ESTIMATED : WLM_USE_MEASURED,
-      variant};
+      problem, &view->csr, &stats,
+      grade == WLM_STATS_ESTIMATED && !view->order ? WLMI_USE_ESTIMATED : WLMI_USE_MEASURED, variant};
   return wlmi_decide(context, &request, decided);
 }
 
 static wlm_status check_rows(const wlmi_shape *shape, const wlm_stats *stats) {
-  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > WLM_LONGEST_OF_I16)
+  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > WLMI_LONGEST_OF_I16)
     return wlmi_fail(WLM_ERR_OVERFLOW,
                      "wlm_problem.argmax_type is i16, and a row has %lld non-zeros, above %d; use i32 or i64",
-                     (long long)stats->longest, WLM_LONGEST_OF_I16);
+                     (long long)stats->longest, WLMI_LONGEST_OF_I16);
   return WLM_OK;
 }
 
@@ -148,14 +148,14 @@ static wlm_status stats_for(wlm_context *context, const wlm_matrix *matrix, cons
   const wlm_csr *a = &matrix->csr;
   wlmi_matrix_view view;
   const int turned = problem->transpose;
-  *use = WLM_USE_ESTIMATED;
+  *use = WLMI_USE_ESTIMATED;
   if (is_size(matrix) || (turned && !wlmi_matrix_has_transpose(matrix))) {
     wlmi_stats_estimate(turned ? a->cols : a->rows, turned ? a->rows : a->cols, a->nnz, stats);
     return WLM_OK;
   }
   WLM_CHECK(wlmi_matrix_see(matrix, problem, &view));
   WLM_CHECK(look_closer(context, matrix, problem, view.stats));
-  if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order) *use = WLM_USE_MEASURED;
+  if (wlmi_matrix_read_stats(matrix, view.stats, stats) != WLM_STATS_ESTIMATED || view.order) *use = WLMI_USE_MEASURED;
   return WLM_OK;
 }
 

@@ -7,7 +7,7 @@
 static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
 
 void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spec, const wlmi_limits *limits,
-                   wlmi_hash purposes[WLM_COLUMNS_KINDS]) {
+                   wlmi_hash purposes[WLMI_COLUMNS_KINDS]) {
   const int64_t n = spec->problem.n, heads = spec->problem.heads;
   wlmi_spec rest = *spec;
   rest.problem.n = 0;
@@ -19,9 +19,9 @@ void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spe
                              {(uint64_t)wlmi_generator_arch(limits->arch), limits->any_width != 0},
                              {0, helper}};
   const wlmi_hash all_else = wlmi_hash_bytes(parts, sizeof parts);
-  const int64_t columns[WLM_COLUMNS_KINDS][2] = {
-      [WLM_COLUMNS_ALL] = {n, n / heads}, [WLM_COLUMNS_OF_HEAD] = {0, n / heads}, [WLM_COLUMNS_ANY] = {0, 0}};
-  for (int i = 0; i < WLM_COLUMNS_KINDS; i++) {
+  const int64_t columns[WLMI_COLUMNS_KINDS][2] = {
+      [WLMI_COLUMNS_ALL] = {n, n / heads}, [WLMI_COLUMNS_OF_HEAD] = {0, n / heads}, [WLMI_COLUMNS_ANY] = {0, 0}};
+  for (int i = 0; i < WLMI_COLUMNS_KINDS; i++) {
     const wlmi_hash both[] = {all_else, {(uint64_t)columns[i][0], (uint64_t)columns[i][1]}};
     purposes[i] = wlmi_hash_bytes(both, sizeof both);
   }
@@ -44,7 +44,7 @@ static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_
   limits.any_width = any_width;
   *hash = (wlmi_hash){0, 0};
   const wlm_status status = wlmi_generator_emit_program(
-      e->generator, e->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, e->variant, &spec, &limits, &program);
+      e->generator, e->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, e->variant, &spec, &limits, &program);
   if (status == WLM_OK) *hash = hash_text(program.source);
   wlmi_program_release(&program);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;
@@ -58,13 +58,13 @@ static wlm_status find_columns(const emission *e, wlmi_hash text, int any_width,
   enum { MORE = 600 }; /* a multiple of every vector */
   const int64_t n = e->spec->problem.n, heads = e->spec->problem.heads;
   wlmi_hash other;
-  *columns = WLM_COLUMNS_ANY;
+  *columns = WLMI_COLUMNS_ANY;
   WLM_CHECK(hash_for(e, n + MORE * heads, heads, 1, &other));
   if (wlmi_hash_equal(text, other)) return WLM_OK;
-  *columns = WLM_COLUMNS_ALL;
+  *columns = WLMI_COLUMNS_ALL;
   if (heads == 1) return WLM_OK;
   WLM_CHECK(hash_for(e, 2 * n, 2 * heads, any_width, &other));
-  if (wlmi_hash_equal(text, other)) *columns = WLM_COLUMNS_OF_HEAD;
+  if (wlmi_hash_equal(text, other)) *columns = WLMI_COLUMNS_OF_HEAD;
   return WLM_OK;
 }
 
@@ -73,17 +73,17 @@ wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *varia
   const emission e = {generator, variant, spec, limits};
   wlmi_limits form = *limits;
   wlmi_hash of_form = text;
-  char name[WLM_VARIANT_NAME] = "";
+  char name[WLMI_VARIANT_NAME] = "";
   if (variant) wlmi_variant_print(wlmi_generator_families(generator), variant, name);
   *count = 0;
   for (int i = 0; i < 2; i++) { /* the form that was emitted, and the other one */
-    wlmi_hash found[WLM_COLUMNS_KINDS];
+    wlmi_hash found[WLMI_COLUMNS_KINDS];
     wlmi_columns columns;
     form.any_width = i ? !limits->any_width : limits->any_width;
     if (i) WLM_CHECK(hash_for(&e, spec->problem.n, spec->problem.heads, form.any_width, &of_form));
     if (!wlmi_hash_equal(text, of_form)) break;
     WLM_CHECK(find_columns(&e, text, form.any_width, &columns));
-    wlmi_purposes(name, variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, spec, &form, found);
+    wlmi_purposes(name, variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, spec, &form, found);
     purposes[(*count)++] = found[columns];
   }
   return WLM_OK;

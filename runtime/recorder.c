@@ -14,8 +14,8 @@ static const double near = 1; /* distance of a case above which tuning is worth 
 /* Whether tuning could improve the decision. A kernel that the caller named or pinned is final. */
 static int is_untuned(const wlmi_decision *decision) {
   switch (decision->step) {
-    case WLM_STEP_RULE: return 1;
-    case WLM_STEP_MODEL: return !decision->similar_count || decision->similar[0].distance >= near;
+    case WLMI_STEP_RULE: return 1;
+    case WLMI_STEP_MODEL: return !decision->similar_count || decision->similar[0].distance >= near;
     default: return 0;
   }
 }
@@ -73,7 +73,7 @@ wlm_status wlmi_context_write_recorded(wlm_context *context) {
   wlm_status status;
   WLM_TRY(copy_unwritten(recorder, &unwritten, &count, &end));
   if (!count) goto done;
-  WLM_TRY(wlmi_store_open(context->database, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_open(context->database, WLMI_STORE_WRITE, &store));
   WLM_TRY(wlmi_store_record(store, unwritten, count));
   pthread_mutex_lock(&recorder->lock);
   if (recorder->written < end) recorder->written = end;

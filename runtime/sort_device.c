@@ -37,7 +37,7 @@ static wlm_status make_sort(int64_t nnz, int64_t keys, sort *s) {
 /* Enqueues all rounds. args has the template's arguments except c, arg and seed. At the end the sorted keys are in
  * keys[0] and their positions in order[0], to which args->b and args->values point. The second buffers are used only
  * with more than one round. */
-static wlm_status enqueue_rounds(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const sort *s,
+static wlm_status enqueue_rounds(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const sort *s,
                                  void *const keys[2], void *const order[2], struct wlm_args *args, void *stream) {
   args->blocks = s->tiles;
   args->units = s->units;
@@ -55,7 +55,7 @@ static wlm_status enqueue_rounds(const wlmi_device *device, void *const kernels[
 }
 
 /* Enqueues the last pass with a thread for each entry and each place of rowptr. */
-static wlm_status finish(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], int64_t nnz, int64_t places,
+static wlm_status finish(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], int64_t nnz, int64_t places,
                          const struct wlm_args *args, void *stream) {
   const int64_t blocks = wlmi_divide_up(nnz > places ? nnz : places, FINISH_THREADS);
   return wlmi_help_launch(device, kernels[FINISH], blocks, FINISH_THREADS, 1, args, stream);
@@ -86,7 +86,7 @@ done:
   return status == WLM_OK ? status : wlmi_fail_in(status, "the transpose");
 }
 
-wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_csr *csr,
                                   void *rowptr, void *colind, void *order, void *scratch, void *stream) {
   struct wlm_args args = {.rows = csr->rows,
                           .cols = csr->cols,
@@ -136,7 +136,7 @@ wlm_status wlmi_coo_scratch_size(const wlm_coo *coo, size_t *size) {
   return status;
 }
 
-wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_coo *coo,
+wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_coo *coo,
                             void *scratch) {
   struct wlm_args args = {
       .rows = coo->cols, .cols = coo->rows, .nnz = coo->nnz, .colind = coo->col, .b = coo->row, .workspace = scratch};

@@ -15,10 +15,10 @@ typedef struct wlmi_transpose_layout {
 wlm_status wlmi_transpose_layout_of(const wlm_csr *csr, wlmi_transpose_layout *layout);
 
 /* Enqueues the work that fills rowptr, colind and order. `kernels` are those of
- * WLM_HELPER_TRANSPOSE. No malloc and no sync, so it can be captured in a graph. Work that is enqueued on the stream
+ * WLMI_HELPER_TRANSPOSE. No malloc and no sync, so it can be captured in a graph. Work that is enqueued on the stream
  * afterwards may use the arrays; a product that is bound to them while this work may still run must be `fresh`
  * (wlmi_bind). */
-wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+wlm_status wlmi_transpose_enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_csr *csr,
                                   void *rowptr, void *colind, void *order, void *scratch, void *stream);
 
 /* Bytes of scratch that wlmi_coo_enqueue needs, aligned to 256; 0 where there is nothing to sort. */
@@ -26,5 +26,5 @@ wlm_status wlmi_coo_scratch_size(const wlm_coo *coo, size_t *size);
 
 /* No malloc and no sync, so it can be captured in a graph. Behaves as wlm_csr_from_coo, which has checked the
  * arguments. */
-wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLM_MAX_PASSES], const wlm_coo *coo,
+wlm_status wlmi_coo_enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_coo *coo,
                             void *scratch);

@@ -99,7 +99,7 @@ static wlm_status run_on_host_transpose(one_call *c, const wlmi_transpose_layout
   place(c, at, bytes);
   WLM_TRY(
       wlmi_transpose_on_host(device, c->args.stream, c->a, bytes + at->rowptr, bytes + at->colind, bytes + at->order));
-  WLM_TRY(run(c, WLM_USE_ONE_CALL));
+  WLM_TRY(run(c, WLMI_USE_ONE_CALL));
   status = device->ops->wait(device, c->args.stream);
 done:
   device->ops->release(device, memory);
@@ -107,15 +107,15 @@ done:
 }
 
 static wlm_status run_transposed(one_call *c) {
-  void *kernels[WLM_MAX_PASSES] = {0};
+  void *kernels[WLMI_MAX_PASSES] = {0};
   if (c->a->t_rowptr) {
     c->transposed = wlmi_transpose_given(c->a);
     c->op = &c->transposed;
     c->order = c->a->t_order;
-    return run(c, WLM_USE_ONE_CALL);
+    return run(c, WLMI_USE_ONE_CALL);
   }
   if (wlmi_scatter_pays(&c->problem, c->a)) {
-    const wlm_status status = run(c, WLM_USE_SCATTER);
+    const wlm_status status = run(c, WLMI_USE_SCATTER);
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
@@ -130,7 +130,7 @@ static wlm_status run_transposed(one_call *c) {
   if (status != WLM_OK) return status;
   c->built = layout;
   c->build = kernels;
-  return run(c, WLM_USE_ONE_CALL);
+  return run(c, WLMI_USE_ONE_CALL);
 }
 
 wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
@@ -145,5 +145,5 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   c.a = c.op = seen;
   WLM_CHECK(wlmi_matrix_check(c.a));
   if (c.problem.policy.expected_calls > 1) c.problem.policy.expected_calls = 1; /* an invalid value is refused later */
-  return wlmi_finish(c.problem.transpose ? run_transposed(&c) : run(&c, WLM_USE_ONE_CALL));
+  return wlmi_finish(c.problem.transpose ? run_transposed(&c) : run(&c, WLMI_USE_ONE_CALL));
 }

@@ -24,7 +24,7 @@ static size_t cleared_size(const wlm_csr *csr) {
 
 size_t wlmi_stats_scratch_size(const wlm_csr *csr) {
   const size_t rows = cleared_size(csr) + WLM_STATS_MOST_BLOCKS * sizeof(double);
-  const size_t sample = WLM_STATS_SAMPLES * sizeof(int64_t);
+  const size_t sample = WLMI_STATS_SAMPLES * sizeof(int64_t);
   return rows > sample ? rows : sample;
 }
 
@@ -142,7 +142,7 @@ wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kern
   wlmi_mirror rowptr = mirror_of_rowptr(csr);
   int64_t *sample = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_alloc_array(WLM_STATS_SAMPLES, sizeof *sample, "sample of colind", (void **)&sample));
+  WLM_TRY(wlmi_alloc_array(WLMI_STATS_SAMPLES, sizeof *sample, "sample of colind", (void **)&sample));
   WLM_TRY(wlmi_mirror_open(device, stream, &rowptr, 1));
   if (csr->nnz)
     WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
@@ -162,7 +162,7 @@ typedef wlm_status measure(wlmi_device *device, void *const *kernels, const wlm_
 static wlm_status with_help(measure *function, wlm_context *context, const wlm_csr *csr, void *stream,
                             wlm_stats *stats) {
   wlmi_help help;
-  wlm_status status = wlmi_help_begin(context, WLM_HELPER_STATS, csr, 0, stream, wlmi_stats_scratch_size(csr), &help);
+  wlm_status status = wlmi_help_begin(context, WLMI_HELPER_STATS, csr, 0, stream, wlmi_stats_scratch_size(csr), &help);
   if (status == WLM_OK) status = function(context->device, help.kernels, csr, stream, help.scratch.memory, stats);
   wlmi_help_end(context, stream, &help);
   return status;

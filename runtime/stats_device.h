@@ -3,7 +3,7 @@
 
 #include "runtime/dispatch/device.h"
 
-/* `kernels` are those of WLM_HELPER_STATS for csr's rowptr. With them the device measures;
+/* `kernels` are those of WLMI_HELPER_STATS for csr's rowptr. With them the device measures;
  * with NULL (the host device, or no compiler) the host does, after a copy of rowptr, and needs no scratch. All work is
  * in the stream's order, and the calls return when it has ended. */
 

@@ -47,7 +47,7 @@ static wlm_status default_system_database(wlmi_text *text) {
 /* A program with more rights than its caller uses no cache: the caller could own the files. */
 static wlm_status open_cache(wlm_context *context, const char *path) {
   if (wlmi_process_is_privileged()) return WLM_OK;
-  const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
+  const wlm_status status = *path ? wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &context->cache) : WLM_OK;
   if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_log(WLM_LOG_WARNING, "continuing without a kernel cache: %s", wlm_error_detail());
   return WLM_OK;
@@ -64,7 +64,7 @@ wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_opti
   WLM_TRY(resolve_path(options->kernel_cache, wlmi_kernel_cache_default_path, "kernel cache", &cache_path));
   WLM_TRY(open_cache(context, cache_path));
   WLM_TRY(wlmi_layers_find(options->layers, options->layer_count, &context->layers, &context->archives));
-  if (context->device->info.limits.target == WLM_TARGET_CUDA)
+  if (context->device->info.limits.target == WLMI_TARGET_CUDA)
     WLM_TRY(wlmi_archives_add_given(&context->archives, options->kernel_archive));
   else
     wlmi_archives_close(&context->archives); /* they have kernels of GPUs alone */
@@ -201,9 +201,9 @@ static wlm_status open_store(const loading *l, int64_t i, wlm_store **store) {
   if (layer) return layer->open(layer->path, store);
   if (!*path) return WLM_ERR_NOT_FOUND;
   return wlmi_store_open(path,
-                         i              ? WLM_STORE_READ_SHIPPED
-                         : l->must_read ? WLM_STORE_READ_PATIENT
-                                        : WLM_STORE_READ,
+                         i              ? WLMI_STORE_READ_SHIPPED
+                         : l->must_read ? WLMI_STORE_READ_PATIENT
+                                        : WLMI_STORE_READ,
                          store);
 }
 

@@ -57,7 +57,7 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose) {
 
 wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
                                   void *order) {
-  if (device->info.limits.target == WLM_TARGET_HOST) return wlmi_transpose_pattern(csr, rowptr, colind, order);
+  if (device->info.limits.target == WLMI_TARGET_HOST) return wlmi_transpose_pattern(csr, rowptr, colind, order);
   const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
   enum { ROWPTR, COLIND, T_ROWPTR, T_COLIND, ORDER, ARRAYS };
   wlmi_mirror m[ARRAYS] = {[ROWPTR] = {"rowptr", csr->rows + 1, offset, csr->rowptr, NULL, NULL},
@@ -75,21 +75,21 @@ wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_c
 
 enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
 
-wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLM_MAX_PASSES]) {
+wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLMI_MAX_PASSES]) {
   wlmi_device *device = context->device;
   wlm_status status = WLM_OK;
-  int on_host = device->info.limits.target != WLM_TARGET_CUDA;
+  int on_host = device->info.limits.target != WLMI_TARGET_CUDA;
   if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
-    status = wlmi_background_helps(context, WLM_HELPER_TRANSPOSE, csr, &on_host);
+    status = wlmi_background_helps(context, WLMI_HELPER_TRANSPOSE, csr, &on_host);
   if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
-  return status == WLM_OK ? wlmi_load_helper(context, WLM_HELPER_TRANSPOSE, csr, kernels) : status;
+  return status == WLM_OK ? wlmi_load_helper(context, WLMI_HELPER_TRANSPOSE, csr, kernels) : status;
 }
 
 /* Builds A^T on the device, if the kernels can be compiled. */
 static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
   wlmi_device *device = t->context->device;
   const size_t size = layout->size - layout->scratch;
-  void *kernels[WLM_MAX_PASSES] = {0}, *scratch = NULL, *const stream = t->stream;
+  void *kernels[WLMI_MAX_PASSES] = {0}, *scratch = NULL, *const stream = t->stream;
   wlm_status status;
   WLM_TRY(wlmi_transpose_load(t->context, csr, stream, kernels));
   WLM_TRY(device->ops->allocate_on(device, stream, size, &scratch));

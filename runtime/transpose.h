@@ -12,7 +12,7 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
  * without a compiler, and a small one while these kernels are compiled in the background, if the stream is not
  * captured.
  */
-wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLM_MAX_PASSES]);
+wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLMI_MAX_PASSES]);
 
 /* Builds A^T on the host into arrays of the device, by copies there and back unless it is the host. */
 wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,

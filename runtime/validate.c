@@ -36,12 +36,12 @@ static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *str
   wlmi_help help;
   *fault = (struct wlm_row_fault){.row = -1, .position = -1};
   if (!csr->rows) return WLM_OK;
-  if (device->info.limits.target == WLM_TARGET_HOST) {
+  if (device->info.limits.target == WLMI_TARGET_HOST) {
     wlmi_csr_validate(csr, fault);
     return WLM_OK;
   }
   wlm_status status =
-      wlmi_help_begin(context, WLM_HELPER_VALIDATE, csr, 1, stream, sizeof(struct wlm_validation), &help);
+      wlmi_help_begin(context, WLMI_HELPER_VALIDATE, csr, 1, stream, sizeof(struct wlm_validation), &help);
   if (status == WLM_OK)
     status = help.kernels ? wlmi_validate_by_kernel(device, help.kernels[0], csr, stream, help.scratch.memory, fault)
                           : wlmi_validate_by_host(device, csr, stream, fault);

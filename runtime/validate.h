@@ -4,7 +4,7 @@
 #include "core/csr/validate.h"
 #include "runtime/dispatch/device.h"
 
-/* Checks with the kernel of WLM_HELPER_VALIDATE; `scratch` has sizeof(struct wlm_validation) bytes. Waits for the
+/* Checks with the kernel of WLMI_HELPER_VALIDATE; `scratch` has sizeof(struct wlm_validation) bytes. Waits for the
  * stream. rows > 0. */
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
                                    struct wlm_row_fault *fault);

@@ -52,7 +52,7 @@ static wlmi_workspace *add(wlmi_workspaces *w, wlmi_device *device, void *stream
   pthread_rwlock_wrlock(&w->lock);
   wlmi_workspace *s = find(w, stream);
   if (s) goto done;
-  if (atomic_load(&w->count) >= WLM_WORKSPACES && (s = take_idle(w, device))) {
+  if (atomic_load(&w->count) >= WLMI_WORKSPACES && (s = take_idle(w, device))) {
     if (s->memory) device->ops->release_on(device, stream, s->memory, s->size);
     s->memory = NULL;
     s->size = 0;
@@ -98,7 +98,7 @@ static wlm_status grow(wlmi_device *device, wlmi_workspace *s, size_t size) {
 wlm_status wlmi_workspace_take(wlmi_workspaces *w, wlmi_device *device, void *stream, size_t size, wlmi_lent *lent) {
   *lent = (wlmi_lent){NULL, NULL, size};
   if (!size) return WLM_OK;
-  if (size > WLM_WORKSPACE_KEPT || device->ops->is_captured(device, stream))
+  if (size > WLMI_WORKSPACE_KEPT || device->ops->is_captured(device, stream))
     return device->ops->allocate_on(device, stream, size, &lent->memory);
   wlmi_workspace *s = take_of(w, device, stream);
   if (!s) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "workspace");
@@ -127,7 +127,7 @@ static void watch(wlmi_device *device, wlmi_workspace *s) {
 
 void wlmi_workspace_give(wlmi_workspaces *w, wlmi_device *device, void *stream, wlmi_lent *lent) {
   if (lent->from) {
-    if (atomic_load(&w->count) > WLM_WORKSPACES_UNWATCHED) watch(device, lent->from);
+    if (atomic_load(&w->count) > WLMI_WORKSPACES_UNWATCHED) watch(device, lent->from);
     pthread_mutex_unlock(&lent->from->turn);
   } else if (lent->memory) {
     device->ops->release_on(device, stream, lent->memory, lent->size);

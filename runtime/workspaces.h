@@ -1,7 +1,7 @@
-/* Workspaces of one-call products: one for each stream, which grows and is kept, up to WLM_WORKSPACE_KEPT bytes. A call
- * that needs more takes long enough to allocate its own, which goes with it. With more than WLM_WORKSPACES streams,
- * the workspace that was used longest ago, and whose work has ended, is released. Its stream may have been destroyed by
- * then, so the stream is never queried: an event after each call shows that the work has ended. */
+/* Workspaces of one-call products: one for each stream, which grows and is kept, up to WLMI_WORKSPACE_KEPT bytes. A
+ * call that needs more takes long enough to allocate its own, which goes with it. With more than WLMI_WORKSPACES
+ * streams, the workspace that was used longest ago, and whose work has ended, is released. Its stream may have been
+ * destroyed by then, so the stream is never queried: an event after each call shows that the work has ended. */
 #pragma once
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "runtime/dispatch/device.h"
 
 /* The number of idle streams that keep a workspace, and the number of workspaces from which on calls get an event. */
-enum { WLM_WORKSPACES = 32, WLM_WORKSPACES_UNWATCHED = 16, WLM_WORKSPACE_KEPT = 32 << 20 };
+enum { WLMI_WORKSPACES = 32, WLMI_WORKSPACES_UNWATCHED = 16, WLMI_WORKSPACE_KEPT = 32 << 20 };
 
 /* Calls of two threads on one stream take turns, because all passes of a product need the workspace undisturbed. */
 typedef struct wlmi_workspace {

@@ -84,8 +84,8 @@ static const wlmi_measured *pays_soonest(const wlmi_selection *s, const ranking 
 static void describe(const wlmi_snapshot *s, const ranking *r, const wlmi_measured *candidate,
                      const wlmi_measured *best, const wlmi_measured *plain, wlmi_ranked *out) {
   wlmi_copy_name(out->variant, sizeof out->variant, candidate->variant);
-  out->seconds = candidate->cost / WLM_PICOSECONDS;
-  out->prepare_seconds = candidate->prepare / WLM_PICOSECONDS;
+  out->seconds = candidate->cost / WLMI_PICOSECONDS;
+  out->prepare_seconds = candidate->prepare / WLMI_PICOSECONDS;
   out->relative = price(r, candidate) / price(r, best);
   out->prepare = candidate->prepare / best->cost;
   out->break_even = break_even(candidate, plain);
@@ -103,7 +103,7 @@ static void describe_stale(const wlmi_snapshot *s, const wlmi_measured *chosen, 
 void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   const wlmi_measured *chosen = first_allowed(s, c, decision);
   decision->distance = wlmi_case_distance(s, c);
-  decision->step = wlmi_same_fingerprint(c->stats, s->stats) ? WLM_STEP_FINGERPRINT : WLM_STEP_SIMILAR;
+  decision->step = wlmi_same_fingerprint(c->stats, s->stats) ? WLMI_STEP_FINGERPRINT : WLMI_STEP_SIMILAR;
   wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->borrowed);
   describe_stale(s->snapshot, chosen, decision);
   decision->online = chosen->online;
@@ -113,17 +113,17 @@ void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, wlmi_decis
   const wlmi_measured *other = chosen->prepare > 0 ? plain : pays_soonest(s, &r, plain);
   int is_behind = 0; /* 1 once the chosen one was passed */
   while ((candidate = next_ranked(&r)) &&
-         (decision->ranked_count < WLM_RANKED || decision->entry_count < WLM_STEP_ENTRIES)) {
+         (decision->ranked_count < WLMI_RANKED || decision->entry_count < WLMI_STEP_ENTRIES)) {
     if (!best) best = candidate;
     is_behind |= candidate == chosen;
-    if (is_behind && decision->ranked_count < WLM_RANKED)
+    if (is_behind && decision->ranked_count < WLMI_RANKED)
       describe(s->snapshot, &r, candidate, best, plain, &decision->ranked[decision->ranked_count++]);
-    if (!is_behind || decision->entry_count == WLM_STEP_ENTRIES || (candidate->prepare > 0 && !wlmi_may_prepare(s)))
+    if (!is_behind || decision->entry_count == WLMI_STEP_ENTRIES || (candidate->prepare > 0 && !wlmi_may_prepare(s)))
       continue;
     if (candidate == chosen || wlmi_is_allowed(s, &candidate->value, wlmi_may_prepare(s)))
-      wlmi_add_entry(decision, &candidate->value, candidate->cost / WLM_PICOSECONDS, decision->step,
-                     decision->step == WLM_STEP_FINGERPRINT ? "measured on this very matrix"
-                                                            : "measured on a matrix like this one");
+      wlmi_add_entry(decision, &candidate->value, candidate->cost / WLMI_PICOSECONDS, decision->step,
+                     decision->step == WLMI_STEP_FINGERPRINT ? "measured on this very matrix"
+                                                             : "measured on a matrix like this one");
   }
   if (other) describe(s->snapshot, &r, other, best, plain, &decision->other);
 }

@@ -12,12 +12,12 @@
 /* By how much log(time) must be predicted to be less, in multiples of its spread, for the rules' kernel to go. */
 static const double margin = 0.25;
 
-/* A model of another device class counts as WLM_FAR farther away, because its times are not this device's. */
-static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLM_FAR : 0); }
+/* A model of another device class counts as WLMI_FAR farther away, because its times are not this device's. */
+static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLMI_FAR : 0); }
 
 static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
-  const int within = a->distance <= WLM_MODEL_FAR;
-  if (within != (b->distance <= WLM_MODEL_FAR)) return within;
+  const int within = a->distance <= WLMI_MODEL_FAR;
+  if (within != (b->distance <= WLMI_MODEL_FAR)) return within;
   if (remoteness(a) != remoteness(b)) return remoteness(a) < remoteness(b);
   return a->model->measurements > b->model->measurements;
 }
@@ -26,7 +26,7 @@ static int is_better(const wlmi_model_case *a, const wlmi_model_case *b) {
  * more cases. So a user's model of a few matrices does not hide the shipped model of hundreds. */
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
   wlmi_lookup lookup = {.problem = problem};
-  char class[WLM_PROBLEM_CLASS];
+  char class[WLMI_PROBLEM_CLASS];
   /* A simpler message has lines of edges where this one does. */
   wlmi_model_class(problem, s->n, s->spec->has_edge_lines, class);
   for (int64_t i = 0; i < s->snapshot->model_count && s->request->variants->list; i++) {
@@ -42,7 +42,7 @@ wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
 }
 
 int wlmi_model_is_near(const wlmi_lookup *lookup) {
-  return lookup->model && lookup->model_case.distance <= WLM_MODEL_FAR;
+  return lookup->model && lookup->model_case.distance <= WLMI_MODEL_FAR;
 }
 
 static double predict(wlmi_selection *s, const char *variant) {
@@ -70,7 +70,7 @@ static int predict_plain(wlmi_selection *s, const wlmi_prediction *best, int cou
 }
 
 /* Moves the kernel that rules name to the front, if it stays. Returns why they name it, otherwise NULL. */
-static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLM_STEP_ENTRIES], int *count) {
+static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLMI_STEP_ENTRIES], int *count) {
   wlmi_model_case *c = &s->lookup.model_case;
   const wlmi_candidate_list allowed = {s->request->variants->families, s->candidates, s->candidate_count};
   wlmi_variant variant = {0};
@@ -81,7 +81,7 @@ static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLM
   if (p.price > best[0].price * exp(margin * wlmi_model_spread(c))) return NULL;
   int at = 0;
   while (at < *count && best[at].candidate != p.candidate) at++;
-  if (at == WLM_STEP_ENTRIES) at--; /* the last of the others makes room */
+  if (at == WLMI_STEP_ENTRIES) at--; /* the last of the others makes room */
   if (at == *count) ++*count;
   memmove(best + 1, best, (size_t)at * sizeof *best);
   best[0] = p;
@@ -99,7 +99,7 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
                                const char *reason, wlmi_decision *decision) {
   const wlmi_model_case *c = &s->lookup.model_case;
   const wlmi_prediction *least = least_price(best, count);
-  decision->step = WLM_STEP_MODEL;
+  decision->step = WLMI_STEP_MODEL;
   decision->distance = c->distance;
   decision->cases = c->model->point_count;
   wlmi_copy_name(decision->borrowed, sizeof decision->borrowed, c->model->borrowed);
@@ -107,8 +107,8 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
   for (int64_t i = 0; i < s->candidate_count && !wlmi_may_prepare(s); i++)
     decision->unprepared += s->candidates[i].prepares;
   for (int i = 0; i < count; i++) {
-    wlmi_add_entry(decision, &best[i].candidate->value, best[i].seconds, WLM_STEP_MODEL, reason);
-    if (i < WLM_RANKED) describe(&best[i], least, plain, &decision->ranked[decision->ranked_count++]);
+    wlmi_add_entry(decision, &best[i].candidate->value, best[i].seconds, WLMI_STEP_MODEL, reason);
+    if (i < WLMI_RANKED) describe(&best[i], least, plain, &decision->ranked[decision->ranked_count++]);
   }
 }
 
@@ -116,17 +116,17 @@ void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *b
  * left out and counted. For explain, the decision also gets the best candidate of the other kind (prepared or
  * unprepared). */
 int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
-  wlmi_prediction best[WLM_STEP_ENTRIES], plain = {.seconds = 0}, soonest;
+  wlmi_prediction best[WLMI_STEP_ENTRIES], plain = {.seconds = 0}, soonest;
   wlmi_model_case *c = &s->lookup.model_case;
   if (!wlmi_model_is_near(&s->lookup)) return 0;
   wlmi_list_candidates(s);
   int count =
-      wlmi_predict(c, s->candidates, s->candidate_count, s->calls, best, WLM_STEP_ENTRIES, &decision->untrained);
+      wlmi_predict(c, s->candidates, s->candidate_count, s->calls, best, WLMI_STEP_ENTRIES, &decision->untrained);
   if (!count) return 0;
-  const int has_plain = predict_plain(s, best, count < WLM_RANKED ? count : WLM_RANKED, &plain);
+  const int has_plain = predict_plain(s, best, count < WLMI_RANKED ? count : WLMI_RANKED, &plain);
   decision->rule = keep_rules_kernel(s, best, &count);
   if (decision->rule)
-    wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds, WLM_STEP_MODEL,
+    wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds, WLMI_STEP_MODEL,
                    "named by the rules, and nothing is predicted to be clearly faster");
   wlmi_describe_predictions(s, best, count, plain.seconds, "predicted by the model", decision);
   const wlmi_prediction *unit = best[0].seconds > 0 ? best : &plain; /* the model may not know the rules' kernel */
@@ -145,6 +145,6 @@ void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision) {
   for (int i = 0; i < decision->ranked_count; i++)
     if (!(decision->ranked[i].predicted > 0)) decision->ranked[i].predicted = predict(s, decision->ranked[i].variant);
   decision->predicted =
-      decision->step == WLM_STEP_MODEL ? decision->ranked[0].predicted : predict(s, decision->variant);
+      decision->step == WLMI_STEP_MODEL ? decision->ranked[0].predicted : predict(s, decision->variant);
   decision->spread = decision->predicted > 0 ? wlmi_model_spread(&s->lookup.model_case) : 0;
 }

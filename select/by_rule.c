@@ -22,18 +22,18 @@ static int has_halves(const wlmi_selection *s) {
 /* The columns that are compared with a rule's. Rules are written for f32, and a product in 16 bits moves as many bytes
  * as one in f32 with half its columns. Rules for narrow products keep the columns. */
 static int64_t width_of(const wlmi_selection *s) {
-  return has_halves(s) && s->n > 2 * WLM_NARROW ? (s->n + 1) / 2 : columns_of(s);
+  return has_halves(s) && s->n > 2 * WLMI_NARROW ? (s->n + 1) / 2 : columns_of(s);
 }
 
 /* Sampled rows have at most S edges, so what counts is how many rows there are to keep the device busy. */
 static int64_t size_of(const wlmi_selection *s) {
-  return wlmi_rule_kind_of(&s->spec->problem) == WLM_RULE_SAMPLED ? s->stats->rows : s->stats->nnz;
+  return wlmi_rule_kind_of(&s->spec->problem) == WLMI_RULE_SAMPLED ? s->stats->rows : s->stats->nnz;
 }
 
 static int is_for_kind(const wlmi_selection *s, int kind) {
   const int of_problem = wlmi_rule_kind_of(&s->spec->problem);
-  if (of_problem == WLM_RULE_SAMPLED || !wlmi_ranks_as_product(s->spec)) return kind == of_problem;
-  return kind == of_problem || kind == WLM_RULE_PLAIN || (kind == WLM_RULE_HALVES && has_halves(s));
+  if (of_problem == WLMI_RULE_SAMPLED || !wlmi_ranks_as_product(s->spec)) return kind == of_problem;
+  return kind == of_problem || kind == WLMI_RULE_PLAIN || (kind == WLMI_RULE_HALVES && has_halves(s));
 }
 
 /* The longest row of estimated stats is a guess, on which no rule must rely. */
@@ -50,7 +50,7 @@ enum { SHORT_ROW = 41, SHORT_ROW_OF_HALVES = 12 };
 static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlm_problem *p = &s->spec->problem;
   const int64_t longest = s->stats->longest;
-  const int is_of_halves = rule->kind == WLM_RULE_HALVES;
+  const int is_of_halves = rule->kind == WLMI_RULE_HALVES;
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
   return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls && !wlmi_is_estimated(s->request) &&
@@ -68,7 +68,7 @@ static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
 
 /* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */
 static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
-                         char name[WLM_VARIANT_NAME]) {
+                         char name[WLMI_VARIANT_NAME]) {
   for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {
     wlmi_variant_recognise(s->request->variants->families, name, variant);
     if (wlmi_is_allowed(s, variant, wlmi_may_prepare(s))) return 1;
@@ -82,13 +82,13 @@ static void add_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_candidate_list *list = s->request->variants->list;
   if (!wlmi_failure_count(s)) return;
   wlmi_list_candidates(s);
-  for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; i++)
+  for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLMI_STEP_ENTRIES; i++)
     if (!s->candidates[i].prepares)
-      wlmi_add_entry(decision, &s->candidates[i].value, 0, WLM_STEP_RULE,
+      wlmi_add_entry(decision, &s->candidates[i].value, 0, WLMI_STEP_RULE,
                      "what rules name failed here, so any that did not");
   for (int64_t i = 0; list && !decision->entry_count && i < list->count; i++)
     if (!list->candidates[i].prepares && !wlmi_was_wrong(s, &list->candidates[i].value))
-      wlmi_add_entry(decision, &list->candidates[i].value, 0, WLM_STEP_RULE,
+      wlmi_add_entry(decision, &list->candidates[i].value, 0, WLMI_STEP_RULE,
                      "every kernel failed here; this one gave no wrong result");
 }
 
@@ -105,7 +105,7 @@ static void add_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *deci
   const int is_archived = s->request->limits->any_width != 0;
   if (!is_archived && wlmi_failure_count(s)) return;
   wlmi_list_candidates(s);
-  for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLM_STEP_ENTRIES; added++) {
+  for (int64_t added = 0; added < s->candidate_count && decision->entry_count < WLMI_STEP_ENTRIES; added++) {
     const wlmi_candidate *best = NULL;
     for (int64_t i = 0; i < s->candidate_count; i++) {
       const wlmi_candidate *c = &s->candidates[i];
@@ -115,21 +115,21 @@ static void add_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *deci
       if (!is_there && (!best || fits_better(s, c, best, family))) best = c;
     }
     if (best)
-      wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE,
+      wlmi_add_entry(decision, &best->value, 0, WLMI_STEP_RULE,
                      is_archived ? "the kernel of the archive that fits best"
                                  : "what rules name does not serve this problem; of what does, this fits best");
   }
 }
 
 const char *wlmi_rules_name(const wlmi_selection *s, wlmi_variant *variant) {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   for (int i = 0; i < wlmi_rule_count; i++)
     if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant, name)) return wlmi_rules[i].why;
   return NULL;
 }
 
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlmi_variant variant;
   uint8_t family = 0; /* of the first rule that holds */
   decision->distance = (double)NAN;
@@ -140,24 +140,24 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
       if (!family) family = variant.family;
       continue;
     }
-    wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+    wlmi_add_entry(decision, &variant, 0, WLMI_STEP_RULE, wlmi_rules[i].why);
     break;
   }
   if (!decision->entry_count) add_what_fits(s, family, decision);
   if (!decision->entry_count) add_what_is_left(s, decision);
-  decision->step = WLM_STEP_RULE;
+  decision->step = WLMI_STEP_RULE;
   decision->rule = decision->entries[0].reason;
   return decision->entry_count > 0;
 }
 
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
   enum { MOST = 2 };
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlmi_variant variant;
   const int before = decision->entry_count;
   for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
     if (!wlmi_rules[i].min_calls && holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
-      wlmi_add_entry(decision, &variant, 0, WLM_STEP_RULE, wlmi_rules[i].why);
+      wlmi_add_entry(decision, &variant, 0, WLMI_STEP_RULE, wlmi_rules[i].why);
 }
 
 /* ---- scattering ----------------------------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision) {
   const wlmi_candidate_list *list = request->variants->list;
   const wlm_problem *p = &request->spec->problem;
   const wlmi_candidate *best = NULL;
-  *decision = (wlmi_decision){.step = WLM_STEP_RULE,
+  *decision = (wlmi_decision){.step = WLMI_STEP_RULE,
                               .families = request->variants->families,
                               .distance = (double)NAN,
                               .calls = p->policy.expected_calls,
@@ -184,5 +184,5 @@ void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision) {
     const int64_t difference = best ? wlmi_candidate_misfit(c, p->n) - wlmi_candidate_misfit(best, p->n) : -1;
     if (difference < 0 || (difference == 0 && share_misfit(c, request) < share_misfit(best, request))) best = c;
   }
-  if (best) wlmi_add_entry(decision, &best->value, 0, WLM_STEP_RULE, rule);
+  if (best) wlmi_add_entry(decision, &best->value, 0, WLMI_STEP_RULE, rule);
 }

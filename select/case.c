@@ -11,7 +11,7 @@
  * unprepared) was timed again, one that was only screened cannot win: a lower screening time is assumed to be noise and
  * is raised to just above the best precise time.
  *
- * Ties: a candidate within the spread of the fastest, and within WLM_CASE_TIE of it, ties with it. Among these the
+ * Ties: a candidate within the spread of the fastest, and within WLMI_CASE_TIE of it, ties with it. Among these the
  * first by name wins, so that noise does not change the decision.
  *
  * Everything is sorted by its full content before it is summed, so the result is bit for bit independent of the order
@@ -90,7 +90,7 @@ static void raise_screened_times(wlmi_measured *candidates, int64_t total) {
       best[candidates[i].prepare > 0] = fmin(best[candidates[i].prepare > 0], candidates[i].cost);
   for (int64_t i = 0; i < total; i++) {
     wlmi_measured *c = &candidates[i];
-    const double least = best[c->prepare > 0] * (1 + WLM_CASE_TIE);
+    const double least = best[c->prepare > 0] * (1 + WLMI_CASE_TIE);
     if (!c->precise && !c->failed && isfinite(least)) c->cost = fmax(c->cost, least);
   }
 }
@@ -104,7 +104,7 @@ static void rank(wlmi_case *c, wlmi_measured *candidates, int64_t total) {
   while (c->count < total && !candidates[c->count].failed) c->count++;
   c->failed = total - c->count;
   if (!c->count) return;
-  double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLM_CASE_TIE * fastest);
+  double fastest = candidates[0].cost, limit = fastest + fmin(candidates[0].spread, WLMI_CASE_TIE * fastest);
   int64_t winner = 0;
   for (int64_t i = 1; i < c->count && candidates[i].cost <= limit; i++) {
     if (!candidates[i].prepare != !candidates[0].prepare) break;
@@ -138,7 +138,7 @@ static int is_current(const wlmi_measurement_record *record, const wlmi_measurem
 }
 
 static int is_precise(const wlmi_measurement_record *record) {
-  return record->samples >= WLM_PRECISE_SAMPLES && !wlmi_measurement_is_online(record);
+  return record->samples >= WLMI_PRECISE_SAMPLES && !wlmi_measurement_is_online(record);
 }
 
 enum { NOISY_SCREENING, SCREENING, NOISY_PRECISE, PRECISE };

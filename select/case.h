@@ -7,10 +7,10 @@
 #include "select/features.h"
 
 /* A candidate ties with the fastest if it is within this share of its time and also within its spread. */
-#define WLM_CASE_TIE 0.02
+#define WLMI_CASE_TIE 0.02
 
 /* Costs are picoseconds. */
-#define WLM_PICOSECONDS 1e12
+#define WLMI_PICOSECONDS 1e12
 
 /* A candidate of a case and its measurements. */
 typedef struct wlmi_measured {
@@ -25,7 +25,7 @@ typedef struct wlmi_measured {
   int64_t count;  /* measurements behind the cost */
   int failed;     /* its newest measurement failed; cost and spread are 0 */
   int online;     /* only online tuning measured it */
-  int precise;    /* its measurements have WLM_PRECISE_SAMPLES samples or more and are not from online tuning */
+  int precise;    /* its measurements have WLMI_PRECISE_SAMPLES samples or more and are not from online tuning */
 } wlmi_measured;
 
 /* Whether its whole result was compared. Otherwise it is not chosen; screening compares a few rows only. */

@@ -84,7 +84,7 @@ static void mark_kept(const wlmi_case *c, int64_t keep, char *kept) {
     kept[i] = before < keep || wins(c, i);
     count += kept[i];
   }
-  for (int64_t i = 0; i < c->count + c->failed && count < WLM_THIN; i++) {
+  for (int64_t i = 0; i < c->count + c->failed && count < WLMI_THIN; i++) {
     count += !kept[i];
     kept[i] = 1;
   }

@@ -81,8 +81,8 @@ static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
   wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlm_stats *stats = s->snapshot->cases[i].stats;
-    const int is_narrow = s->snapshot->cases[i].n <= WLM_NARROW;
-    if (!stats || is_narrow != (s->n <= WLM_NARROW)) continue;
+    const int is_narrow = s->snapshot->cases[i].n <= WLMI_NARROW;
+    if (!stats || is_narrow != (s->n <= WLMI_NARROW)) continue;
     if (!wlmi_is_of_class(&class, s->snapshot->cases[i].problem)) continue;
     const double distance = distance_of(stats, s->stats);
     int at = 0, known = 0;
@@ -117,7 +117,7 @@ wlm_stats wlmi_moderate_stats(const wlm_stats *estimated) { return wlmi_log_norm
 
 /* Whether each launch of the call takes the host's time. */
 static int is_enqueued(const wlmi_selection *s) {
-  return s->request->use == WLM_USE_ONE_CALL && s->request->limits->target == WLM_TARGET_CUDA;
+  return s->request->use == WLMI_USE_ONE_CALL && s->request->limits->target == WLMI_TARGET_CUDA;
 }
 
 /* ---- the decision --------------------------------------------------------------------------------------- */
@@ -149,9 +149,9 @@ static void add_profile(const wlmi_selection *s, const profile *p, double *price
   }
 }
 
-static int take_best(const wlmi_selection *s, expected *sums, double weight, wlmi_prediction best[WLM_STEP_ENTRIES]) {
+static int take_best(const wlmi_selection *s, expected *sums, double weight, wlmi_prediction best[WLMI_STEP_ENTRIES]) {
   int count = 0;
-  for (; count < WLM_STEP_ENTRIES; count++) {
+  for (; count < WLMI_STEP_ENTRIES; count++) {
     int64_t least = -1;
     for (int64_t i = 0; i < s->candidate_count; i++)
       if (isfinite(sums[i].loss) && (least < 0 || sums[i].loss < sums[least].loss)) least = i;
@@ -166,7 +166,7 @@ static int take_best(const wlmi_selection *s, expected *sums, double weight, wlm
 int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
   static const char reason[] = "robust by the model, over matrices of this size";
   profile profiles[PROFILES];
-  wlmi_prediction best[WLM_STEP_ENTRIES];
+  wlmi_prediction best[WLMI_STEP_ENTRIES];
   double *prices = NULL, weight = 0;
   expected *sums = NULL;
   int count = 0;

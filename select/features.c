@@ -25,19 +25,19 @@ static double work_of(const wlm_stats *s) { return (double)s->rows + (double)s->
 static double processors_of(const wlmi_limits *limits) { return limits->processors > 0 ? limits->processors : 1; }
 
 void wlmi_features_of_case(const wlmi_limits *limits, const wlm_stats *s, int64_t n, int has_values,
-                           float features[WLM_FEATURES]) {
+                           float features[WLMI_FEATURES]) {
   const double l2 = limits->l2_bytes > 0 ? (double)limits->l2_bytes : 1 << 20;
   const double nnz = (double)s->nnz, width = (double)n;
   const double share = nnz / processors_of(limits);
-  features[WLM_FEATURE_WORK] = (float)log2_above(work_of(s), 1);
-  features[WLM_FEATURE_MEAN] = (float)log2(mean_of(s) + 0.1);
-  features[WLM_FEATURE_CV] = (float)log2(clean(s->cv) + 0.25);
-  features[WLM_FEATURE_IMBALANCE] = (float)log2(1 + (share > 0 ? (double)s->longest / share : 0));
-  features[WLM_FEATURE_SHORT] = (float)(s->rows > 0 ? (double)s->rows_le_4 / (double)s->rows : 0);
-  features[WLM_FEATURE_N] = (float)log2_above(width, 1);
-  features[WLM_FEATURE_B_IN_L2] = (float)log2_above((double)s->cols * width * sizeof(float) / l2, 1e-9);
-  features[WLM_FEATURE_GATHERED] = (float)log2_above(nnz * width, 1);
-  features[WLM_FEATURE_VALUES] = has_values ? 1 : 0;
+  features[WLMI_FEATURE_WORK] = (float)log2_above(work_of(s), 1);
+  features[WLMI_FEATURE_MEAN] = (float)log2(mean_of(s) + 0.1);
+  features[WLMI_FEATURE_CV] = (float)log2(clean(s->cv) + 0.25);
+  features[WLMI_FEATURE_IMBALANCE] = (float)log2(1 + (share > 0 ? (double)s->longest / share : 0));
+  features[WLMI_FEATURE_SHORT] = (float)(s->rows > 0 ? (double)s->rows_le_4 / (double)s->rows : 0);
+  features[WLMI_FEATURE_N] = (float)log2_above(width, 1);
+  features[WLMI_FEATURE_B_IN_L2] = (float)log2_above((double)s->cols * width * sizeof(float) / l2, 1e-9);
+  features[WLMI_FEATURE_GATHERED] = (float)log2_above(nnz * width, 1);
+  features[WLMI_FEATURE_VALUES] = has_values ? 1 : 0;
 }
 
 /* Blocks that a multiprocessor holds at once. */
@@ -48,7 +48,7 @@ static double resident_of(const wlmi_pass *pass, double threads) {
 
 /* rows + non-zeros of the largest block. Only blocks of whole rows can differ in size. */
 static double largest_share(const wlmi_pass *pass, const wlm_stats *s, double share) {
-  if (pass->units != WLM_UNITS_ROWS) return share;
+  if (pass->units != WLMI_UNITS_ROWS) return share;
   return fmax(share, fmin(work_of(s), (double)s->longest + (double)pass->units_per_block));
 }
 
@@ -59,7 +59,7 @@ static double longest_walk(const wlmi_candidate *candidate, const wlm_stats *s, 
 }
 
 void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, int64_t n,
-                                const wlmi_candidate *candidate, int family, float features[WLM_FEATURES]) {
+                                const wlmi_candidate *candidate, int family, float features[WLMI_FEATURES]) {
   const wlmi_pass *pass = &candidate->pass;
   const double columns = n > 0 ? (double)n : 1, threads = pass->threads > 0 ? pass->threads : 1;
   const double width = pass->columns_per_block ? fmin((double)pass->columns_per_block, 2 * columns) : columns;
@@ -68,24 +68,24 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, i
   const double unit_blocks = fmax(1, (double)wlmi_pass_unit_blocks(pass, candidate->walks_a ? &a : &op_a, 1));
   const double blocks = unit_blocks * walks / processors_of(limits);
   const double share = fmax(1, work_of(s)) / unit_blocks, largest = fmax(share, largest_share(pass, s, share));
-  features[WLM_FEATURE_FAMILY] = (float)family;
-  features[WLM_FEATURE_WIDTH] = (float)log2(width / columns);
-  features[WLM_FEATURE_LANES] = (float)log2(abs(candidate->lanes) + 0.5);
-  features[WLM_FEATURE_BATCH] = (float)candidate->batch;
-  features[WLM_FEATURE_THREADS] = (float)log2(threads);
-  features[WLM_FEATURE_UNITS] = (float)log2((double)pass->units_per_block);
-  features[WLM_FEATURE_BLOCKS] = (float)log2(blocks);
-  features[WLM_FEATURE_WAVES] = (float)fmin(most_waves, blocks / resident_of(pass, threads));
-  features[WLM_FEATURE_SHARE] = (float)log2(share);
-  features[WLM_FEATURE_UNEVEN] = (float)log2(largest / share);
-  features[WLM_FEATURE_CRITICAL] = (float)log2(largest * width / threads);
+  features[WLMI_FEATURE_FAMILY] = (float)family;
+  features[WLMI_FEATURE_WIDTH] = (float)log2(width / columns);
+  features[WLMI_FEATURE_LANES] = (float)log2(abs(candidate->lanes) + 0.5);
+  features[WLMI_FEATURE_BATCH] = (float)candidate->batch;
+  features[WLMI_FEATURE_THREADS] = (float)log2(threads);
+  features[WLMI_FEATURE_UNITS] = (float)log2((double)pass->units_per_block);
+  features[WLMI_FEATURE_BLOCKS] = (float)log2(blocks);
+  features[WLMI_FEATURE_WAVES] = (float)fmin(most_waves, blocks / resident_of(pass, threads));
+  features[WLMI_FEATURE_SHARE] = (float)log2(share);
+  features[WLMI_FEATURE_UNEVEN] = (float)log2(largest / share);
+  features[WLMI_FEATURE_CRITICAL] = (float)log2(largest * width / threads);
   const double serial = longest_walk(candidate, s, largest, threads);
-  features[WLM_FEATURE_SERIAL] = (float)log2(serial);
-  features[WLM_FEATURE_STEPS] = (float)log2(serial / fmax(1, candidate->batch));
-  features[WLM_FEATURE_SPANS] = (float)log2(1 + (pass->units == WLM_UNITS_ROWS ? 0 : (double)s->longest / share));
-  features[WLM_FEATURE_FILLED] = (float)log2(blocks / resident_of(pass, threads));
-  features[WLM_FEATURE_WALKS] = (float)walks;
-  features[WLM_FEATURE_PREPARED] = candidate->prepares ? 1 : 0;
+  features[WLMI_FEATURE_SERIAL] = (float)log2(serial);
+  features[WLMI_FEATURE_STEPS] = (float)log2(serial / fmax(1, candidate->batch));
+  features[WLMI_FEATURE_SPANS] = (float)log2(1 + (pass->units == WLMI_UNITS_ROWS ? 0 : (double)s->longest / share));
+  features[WLMI_FEATURE_FILLED] = (float)log2(blocks / resident_of(pass, threads));
+  features[WLMI_FEATURE_WALKS] = (float)walks;
+  features[WLMI_FEATURE_PREPARED] = candidate->prepares ? 1 : 0;
 }
 
 /* A rough estimate, which only has to remove the scale from the times: seconds for launching, and bytes per second for
@@ -93,7 +93,7 @@ void wlmi_features_of_candidate(const wlmi_limits *limits, const wlm_stats *s, i
 double wlmi_simple_seconds(const wlmi_limits *limits, const wlm_stats *s, int64_t n) {
   static const struct {
     double begin, moved, gathered;
-  } rates[] = {[WLM_TARGET_CUDA] = {2e-6, 4e12, 15e12}, [WLM_TARGET_HOST] = {5e-6, 10e9, 20e9}};
+  } rates[] = {[WLMI_TARGET_CUDA] = {2e-6, 4e12, 15e12}, [WLMI_TARGET_HOST] = {5e-6, 10e9, 20e9}};
   const double element = sizeof(float), nnz = (double)s->nnz, columns = (double)n;
   const double moved = nnz * 2 * element + element * columns * ((double)s->rows + (double)s->cols);
   return rates[limits->target].begin + moved / rates[limits->target].moved +
@@ -108,15 +108,15 @@ wlmi_point wlmi_point_of(const wlm_stats *s, int64_t n) {
 
 double wlmi_point_distance(const wlmi_point *a, const wlmi_point *b) {
   double sum = 0;
-  for (int i = 0; i < WLM_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
+  for (int i = 0; i < WLMI_PLACE_AXES; i++) sum += (double)((a->at[i] - b->at[i]) * (a->at[i] - b->at[i]));
   return sqrt(sum);
 }
 
-void wlmi_problem_class(const char *key, char out[WLM_PROBLEM_CLASS]) {
+void wlmi_problem_class(const char *key, char out[WLMI_PROBLEM_CLASS]) {
   const char *types = wlmi_key_types(key), *values = types ? strstr(types, ",values=") : NULL;
   const char *rest = values ? strchr(values + 1, ',') : NULL;
   *out = 0;
-  if (rest) snprintf(out, WLM_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);
+  if (rest) snprintf(out, WLMI_PROBLEM_CLASS, "%.*s%s", (int)(values - types - 1), types + 1, rest);
 }
 
 int wlmi_problem_has_values(const char *key) { return !strstr(key, ",values=none"); }
@@ -126,7 +126,7 @@ int wlmi_ranks_as_product(const wlmi_spec *spec) {
   return operation == WLM_SPMM || (operation == WLM_MESSAGE && !spec->has_edge_lines);
 }
 
-void wlmi_model_class(const char *key, int64_t n, int has_edge_lines, char out[WLM_PROBLEM_CLASS]) {
+void wlmi_model_class(const char *key, int64_t n, int has_edge_lines, char out[WLMI_PROBLEM_CLASS]) {
   static const char operation[] = ",operation=message";
   wlmi_problem_class(key, out);
   char *message = has_edge_lines ? NULL : strstr(out, operation);
@@ -134,12 +134,12 @@ void wlmi_model_class(const char *key, int64_t n, int has_edge_lines, char out[W
     const char *rest = message + sizeof operation - 1;
     memmove(message, rest, strlen(rest) + 1);
   }
-  if (!*out || n > WLM_NARROW || strstr(out, ",operation=")) return;
+  if (!*out || n > WLMI_NARROW || strstr(out, ",operation=")) return;
   const size_t length = strlen(out);
-  snprintf(out + length, WLM_PROBLEM_CLASS - length, ",narrow=1");
+  snprintf(out + length, WLMI_PROBLEM_CLASS - length, ",narrow=1");
 }
 
-wlm_status wlmi_model_class_of_key(const char *key, int64_t n, char out[WLM_PROBLEM_CLASS]) {
+wlm_status wlmi_model_class_of_key(const char *key, int64_t n, char out[WLMI_PROBLEM_CLASS]) {
   wlmi_spec spec;
   const wlm_status status = wlmi_spec_from_key(key, n, &spec);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;

@@ -12,7 +12,7 @@ wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list) {
 
 /* Choosing nothing is no error here. */
 static wlm_status select_variant(const wlmi_snapshot *snapshot, const wlmi_request *request,
-                                 char variant[WLM_VARIANT_NAME]) {
+                                 char variant[WLMI_VARIANT_NAME]) {
   wlmi_decision decision;
   const wlm_status status = wlmi_select(snapshot, request, &decision);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;
@@ -23,7 +23,7 @@ static wlm_status select_variant(const wlmi_snapshot *snapshot, const wlmi_reque
 
 static void predict(const wlmi_snapshot *snapshot, const wlmi_request *request, const wlmi_candidate_list *list,
                     wlmi_forecast *f) {
-  char class[WLM_PROBLEM_CLASS];
+  char class[WLMI_PROBLEM_CLASS];
   wlmi_model_case nearest = {.distance = INFINITY}, c;
   wlmi_model_class(request->problem, request->spec->problem.n, request->spec->has_edge_lines, class);
   for (int64_t i = 0; i < snapshot->model_count; i++) {

@@ -8,8 +8,8 @@
 wlmi_variant_set wlmi_variants_of_list(const wlmi_candidate_list *list); /* which must outlive it */
 
 typedef struct wlmi_forecast {
-  char present[WLM_VARIANT_NAME]; /* what a plan would run now, */
-  char rule[WLM_VARIANT_NAME];    /* and what it would run if nothing had been tuned; "" = nothing */
+  char present[WLMI_VARIANT_NAME]; /* what a plan would run now, */
+  char rule[WLMI_VARIANT_NAME];    /* and what it would run if nothing had been tuned; "" = nothing */
   /* Of the model that was trained on the most similar cases, of this device class or a similar one. */
   double distance; /* to the nearest case of its training; infinite = there is no model */
   double spread;   /* standard deviation of log(time) around the prediction */

@@ -5,14 +5,14 @@
 
 #include "core/base/memory.h"
 
-double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]) {
+double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLMI_FEATURES]) {
   double sum = 0;
   for (int64_t t = 0; t < count; t++) {
     const wlmi_tree *tree = &trees[t];
     int node = 0;
-    for (int depth = 0; depth < WLM_TREE_DEPTH; depth++)
+    for (int depth = 0; depth < WLMI_TREE_DEPTH; depth++)
       node = 2 * node + 1 + (features[tree->feature[node]] > tree->threshold[node]);
-    sum += (double)tree->leaf[node - WLM_TREE_NODES];
+    sum += (double)tree->leaf[node - WLMI_TREE_NODES];
   }
   return sum;
 }
@@ -46,7 +46,7 @@ double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate) {
   return c->seconds * exp(model->base + wlmi_trees_sum(model->trees, model->tree_count, c->features));
 }
 
-double wlmi_model_spread(const wlmi_model_case *c) { return c->model->spread * (1 + c->distance / WLM_FAR); }
+double wlmi_model_spread(const wlmi_model_case *c) { return c->model->spread * (1 + c->distance / WLMI_FAR); }
 
 void wlmi_model_release(wlmi_model *model) {
   wlmi_free(model->trees);

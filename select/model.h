@@ -9,33 +9,33 @@
 #include "select/features.h"
 
 enum {
-  WLM_TREE_DEPTH = 4,
-  WLM_TREE_NODES = (1 << WLM_TREE_DEPTH) - 1, /* children of node i: 2 i + 1 and 2 i + 2 */
-  WLM_TREE_LEAVES = 1 << WLM_TREE_DEPTH,
-  WLM_MODEL_FAMILIES = 48,
-  WLM_FAMILY_NAME = 32
+  WLMI_TREE_DEPTH = 4,
+  WLMI_TREE_NODES = (1 << WLMI_TREE_DEPTH) - 1, /* children of node i: 2 i + 1 and 2 i + 2 */
+  WLMI_TREE_LEAVES = 1 << WLMI_TREE_DEPTH,
+  WLMI_MODEL_FAMILIES = 48,
+  WLMI_FAMILY_NAME = 32
 };
 
 typedef struct wlmi_tree {
-  unsigned char feature[WLM_TREE_NODES];
-  float threshold[WLM_TREE_NODES];
-  float leaf[WLM_TREE_LEAVES];
+  unsigned char feature[WLMI_TREE_NODES];
+  float threshold[WLMI_TREE_NODES];
+  float leaf[WLMI_TREE_LEAVES];
 } wlmi_tree;
 
 typedef struct wlmi_model {
-  char problems[WLM_PROBLEM_CLASS]; /* what it was trained for: wlmi_model_class */
-  wlmi_limits limits;               /* target, processors and l2_bytes of the device */
-  int64_t made_at;                  /* seconds since 1970 */
+  char problems[WLMI_PROBLEM_CLASS]; /* what it was trained for: wlmi_model_class */
+  wlmi_limits limits;                /* target, processors and l2_bytes of the device */
+  int64_t made_at;                   /* seconds since 1970 */
   int64_t measurements;
   double base;
   double spread; /* standard deviation of log(time / prediction) on matrices left out of the training, for the faster
                   * candidates */
   int family_count;
-  char families[WLM_MODEL_FAMILIES][WLM_FAMILY_NAME];
-  uint8_t family_ids[WLM_MODEL_FAMILIES]; /* wlmi_variant.family of each; 0 = this version does not have it */
-  double prepare[WLM_MODEL_FAMILIES]; /* preparing once costs as much as this many calls; 0 = it needs none, or was not
-                                       * measured */
-  const char *borrowed, *stale;       /* as in wlmi_case and wlmi_measured; not part of the blob */
+  char families[WLMI_MODEL_FAMILIES][WLMI_FAMILY_NAME];
+  uint8_t family_ids[WLMI_MODEL_FAMILIES]; /* wlmi_variant.family of each; 0 = this version does not have it */
+  double prepare[WLMI_MODEL_FAMILIES]; /* preparing once costs as much as this many calls; 0 = it needs none, or was not
+                                        * measured */
+  const char *borrowed, *stale;        /* as in wlmi_case and wlmi_measured; not part of the blob */
   int64_t tree_count, point_count;
   wlmi_tree *trees;
   wlmi_point *points; /* of the cases that it was trained on */
@@ -48,7 +48,7 @@ typedef struct wlmi_model_case {
   int64_t n;
   double seconds;  /* wlmi_simple_seconds */
   double distance; /* to the nearest case of the training */
-  float features[WLM_FEATURES];
+  float features[WLMI_FEATURES];
 } wlmi_model_case;
 
 void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
@@ -64,7 +64,7 @@ void wlmi_model_set_families(wlmi_model *model, const wlmi_families *families);
 /* Index of a variant's family in the list; -1 = not there. */
 int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant);
 /* base + leaves. */
-double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLM_FEATURES]);
+double wlmi_trees_sum(const wlmi_tree *trees, int64_t count, const float features[WLMI_FEATURES]);
 
 /* Little-endian, with a version and a checksum. Reading checks every index, so evaluating a damaged blob is impossible:
  * WLM_ERR_DATABASE for damage, WLM_ERR_DATABASE_VERSION for a blob of another version. */

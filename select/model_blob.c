@@ -73,17 +73,17 @@ static void text(stream *s, char *value, size_t capacity) {
 
 static void tree(stream *s, wlmi_tree *t) {
   bytes(s, t->feature, sizeof t->feature);
-  for (int i = 0; i < WLM_TREE_NODES; i++) {
-    s->bad |= t->feature[i] >= WLM_FEATURES;
+  for (int i = 0; i < WLMI_TREE_NODES; i++) {
+    s->bad |= t->feature[i] >= WLMI_FEATURES;
     single(s, &t->threshold[i], 1);
   }
-  for (int i = 0; i < WLM_TREE_LEAVES; i++) single(s, &t->leaf[i], 0);
+  for (int i = 0; i < WLMI_TREE_LEAVES; i++) single(s, &t->leaf[i], 0);
 }
 
 static wlm_status fields(stream *s, wlmi_model *m) {
   int target = m->limits.target;
   text(s, m->problems, sizeof m->problems);
-  small(s, &target, WLM_TARGET_CUDA, WLM_TARGET_HOST);
+  small(s, &target, WLMI_TARGET_CUDA, WLMI_TARGET_HOST);
   m->limits.target = (wlmi_target)target;
   small(s, &m->limits.processors, 1, 1 << 20);
   integer(s, &m->limits.l2_bytes);
@@ -91,7 +91,7 @@ static wlm_status fields(stream *s, wlmi_model *m) {
   integer(s, &m->measurements);
   real(s, &m->base);
   real(s, &m->spread);
-  small(s, &m->family_count, 0, WLM_MODEL_FAMILIES);
+  small(s, &m->family_count, 0, WLMI_MODEL_FAMILIES);
   count(s, &m->tree_count, MOST_TREES);
   count(s, &m->point_count, MOST_PLACES);
   if (s->reading && !s->bad) {
@@ -104,7 +104,7 @@ static wlm_status fields(stream *s, wlmi_model *m) {
   }
   for (int64_t i = 0; i < m->tree_count && !s->bad; i++) tree(s, &m->trees[i]);
   for (int64_t i = 0; i < m->point_count && !s->bad; i++)
-    for (int axis = 0; axis < WLM_PLACE_AXES; axis++) single(s, &m->points[i].at[axis], 0);
+    for (int axis = 0; axis < WLMI_PLACE_AXES; axis++) single(s, &m->points[i].at[axis], 0);
   return WLM_OK;
 }
 

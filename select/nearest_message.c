@@ -70,7 +70,7 @@ const char *wlmi_nearest_message(wlmi_selection *s, const char *problem) {
   wlmi_class_filter class = wlmi_class_of(problem);
   traffic wanted, its;
   const char *nearest = NULL;
-  double least = INFINITY, least_remote = WLM_NEAR;
+  double least = INFINITY, least_remote = WLMI_NEAR;
   if (!finds_traffic(s, problem, &wanted)) return NULL;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];

@@ -6,11 +6,11 @@
 /* The kinds of problems that rules are for. For a plain product in 16 bits, rules of both HALVES and PLAIN hold; for a
  * message that ranks as a product (select/features.h), rules of these and of MESSAGE, which come last. */
 typedef enum wlmi_rule_kind {
-  WLM_RULE_PLAIN,
-  WLM_RULE_SAMPLED,
-  WLM_RULE_SDDMM,
-  WLM_RULE_MESSAGE,
-  WLM_RULE_HALVES
+  WLMI_RULE_PLAIN,
+  WLMI_RULE_SAMPLED,
+  WLMI_RULE_SDDMM,
+  WLMI_RULE_MESSAGE,
+  WLMI_RULE_HALVES
 } wlmi_rule_kind;
 
 typedef struct wlmi_rule {
@@ -28,7 +28,7 @@ typedef struct wlmi_rule {
 
 /* Writes the rule's variant for n columns (for an SDDMM: the columns of one head). number = 0, 1, ... selects the
  * vector length, from the longest on, or the tile, from the narrowest on; returns 0 behind the last. */
-int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLM_VARIANT_NAME]);
+int wlmi_rule_spell(const wlmi_rule *rule, int64_t n, int number, char variant[WLMI_VARIANT_NAME]);
 
 wlmi_rule_kind wlmi_rule_kind_of(const wlm_problem *problem);
 

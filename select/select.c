@@ -64,7 +64,7 @@ static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char 
 }
 
 static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
-  char problem[WLM_SPEC_KEY];
+  char problem[WLMI_SPEC_KEY];
   wlmi_spec_key(spec, problem);
   const char *nearest = wlmi_nearest_message(s, problem);
   const char *text = nearest ? strchr(nearest, '{') : NULL, *end = text ? strstr(text, "},") : NULL;
@@ -80,11 +80,11 @@ static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
 static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
   const wlm_type own = simplest->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
   const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].like : "";
-  char like[WLM_LIKE];
+  char like[WLMI_LIKE];
   if (wlmi_type_size(own) != 2) return;
   simplest->problem.dense_type = other;
   if (simplest->value_type == own) simplest->value_type = other;
-  snprintf(like, sizeof like, "%.*s, in %s", WLM_LIKE - 16, last, wlmi_type_name(other)); /* with room for the type */
+  snprintf(like, sizeof like, "%.*s, in %s", WLMI_LIKE - 16, last, wlmi_type_name(other)); /* with room for the type */
   add_simpler(s, simplest, like);
 }
 
@@ -98,7 +98,7 @@ static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   const wlm_problem *p = &spec->problem;
   const char *one_head = p->heads > 1 ? ", with one head" : "";
   wlmi_spec simpler = *spec;
-  char like[WLM_LIKE];
+  char like[WLMI_LIKE];
   simpler.problem.heads = 1;
   add_simpler(s, &simpler, one_head);
   if (p->operation == WLM_MESSAGE) {
@@ -146,7 +146,7 @@ static void find_simpler(wlmi_selection *s) {
   for (int i = first; i < s->simpler_count; i++) {
     char *like = s->simpler[i].like;
     const size_t length = strlen(like);
-    snprintf(like + length, WLM_LIKE - length, ", with 32-bit indices");
+    snprintf(like + length, WLMI_LIKE - length, ", with 32-bit indices");
   }
 }
 
@@ -171,7 +171,7 @@ static int by_simpler_problem(wlmi_selection *s, wlmi_decision *decision) {
   const int next = simplified(s);
   if (next == s->simpler_count) return 0;
   simplify(s, next, decision);
-  if (settle(s, decision) && decision->step != WLM_STEP_RULE) return 1;
+  if (settle(s, decision) && decision->step != WLMI_STEP_RULE) return 1;
   s->lookup = before;
   *decision = (wlmi_decision){.calls = s->calls};
   return 0;
@@ -192,10 +192,10 @@ static const wlmi_case *find_exact_of_simpler(wlmi_selection *s, wlmi_decision *
 
 /* ---- the steps in order ------------------------------------------------------------------------------------ */
 
-/* A thin case measured too few candidates to know the best: fewer than WLM_THIN and less than a third of all. */
+/* A thin case measured too few candidates to know the best: fewer than WLMI_THIN and less than a third of all. */
 static int is_thin(wlmi_selection *s, const wlmi_case *c) {
   const int64_t known = c->count + c->failed;
-  if (known >= WLM_THIN) return 0;
+  if (known >= WLMI_THIN) return 0;
   wlmi_list_candidates(s);
   return 3 * known < s->candidate_count + wlmi_failure_count(s);
 }
@@ -220,7 +220,7 @@ static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decis
 /* The tuned matrix that is most like this one. A thin case decides only for its own matrix. */
 static const wlmi_case *find_similar(wlmi_selection *s) {
   const wlmi_case *nearest = NULL;
-  double least = WLM_NEAR;
+  double least = WLMI_NEAR;
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     if (strcmp(c->problem, s->lookup.problem)) continue;
@@ -234,7 +234,7 @@ static const wlmi_case *find_similar(wlmi_selection *s) {
 }
 
 static int settle(wlmi_selection *s, wlmi_decision *decision) {
-  const int asks_cases = s->passed_over_count < WLM_PASSED_OVER;
+  const int asks_cases = s->passed_over_count < WLMI_PASSED_OVER;
   const int is_estimated = wlmi_is_estimated(s->request);
   const wlmi_case *c = asks_cases ? find_exact(s) : NULL;
   if (!c && asks_cases) c = find_exact_of_simpler(s, decision);
@@ -263,13 +263,13 @@ static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
   }
   const wlmi_decision before = *decision;
   decision->entry_count = 0;
-  wlmi_add_entry(decision, &pin->value, 0, WLM_STEP_PIN, "pinned by hand");
+  wlmi_add_entry(decision, &pin->value, 0, WLMI_STEP_PIN, "pinned by hand");
   for (int i = 0; i < before.entry_count; i++)
     wlmi_add_entry(decision, &before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
                    before.entries[i].reason);
   if (before.entry_count)
     wlmi_variant_print(s->request->variants->families, &before.entries[0].variant, decision->unpinned);
-  decision->step = WLM_STEP_PIN;
+  decision->step = WLMI_STEP_PIN;
 }
 
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision) {
@@ -281,7 +281,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                       .calls = request->spec->problem.policy.expected_calls};
   const int is_estimated = wlmi_is_estimated(request);
   wlm_stats moderate;
-  if (request->use == WLM_USE_SCATTER) {
+  if (request->use == WLMI_USE_SCATTER) {
     wlmi_select_scatter(request, decision);
     if (!decision->entry_count) return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
     wlmi_entry_print(decision, 0, decision->variant);
@@ -304,14 +304,14 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
   decision->families = request->variants->families;
   if (is_found) {
     wlmi_entry_print(decision, 0, decision->variant);
-    if (decision->entry_count < WLM_STEP_ENTRIES) wlmi_add_rule_entries(&s, decision);
+    if (decision->entry_count < WLMI_STEP_ENTRIES) wlmi_add_rule_entries(&s, decision);
     wlmi_add_predictions(&s, decision);
   }
   wlmi_selection_release(&s);
   if (s.out_of_memory) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choosing a kernel");
-  wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLM_STEP_BUILTIN, "the kernel that the library carries");
+  wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLMI_STEP_BUILTIN, "the kernel that the library carries");
   if (is_found) return WLM_OK;
-  decision->step = WLM_STEP_BUILTIN;
+  decision->step = WLMI_STEP_BUILTIN;
   wlmi_copy_name(decision->variant, sizeof decision->variant, "builtin");
   return wlmi_fail(WLM_ERR_NOT_FOUND,
                    "nothing tuned and no built-in rule serves %s with n = %lld on this device%s; tune it, or name a "
@@ -320,10 +320,10 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                    decision->failed ? ", and some kernels failed on this very matrix" : "");
 }
 
-void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]) {
+void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLMI_VARIANT_NAME]) {
   const wlmi_entry *e = &decision->entries[entry];
-  if (e->step == WLM_STEP_BUILTIN)
-    wlmi_copy_name(name, WLM_VARIANT_NAME, "builtin");
+  if (e->step == WLMI_STEP_BUILTIN)
+    wlmi_copy_name(name, WLMI_VARIANT_NAME, "builtin");
   else
     wlmi_variant_print(decision->families, &e->variant, name);
 }
@@ -342,18 +342,18 @@ double wlmi_decision_seconds(const wlmi_decision *decision) {
 /* The entries before it count as refused, with the reason of the first. */
 void wlmi_decision_advance(wlmi_decision *decision, int entry, const char *reason) {
   const wlmi_entry *to = &decision->entries[entry];
-  if (to->step == WLM_STEP_BUILTIN) { /* no measurement decided it */
+  if (to->step == WLMI_STEP_BUILTIN) { /* no measurement decided it */
     *decision = (wlmi_decision){
-        .step = WLM_STEP_BUILTIN, .variant = "builtin", .distance = (double)NAN, .calls = decision->calls};
+        .step = WLMI_STEP_BUILTIN, .variant = "builtin", .distance = (double)NAN, .calls = decision->calls};
     return;
   }
   for (int i = 0; i < entry; i++) {
     const int index = decision->refused++;
-    if (index >= WLM_REFUSALS) continue;
+    if (index >= WLMI_REFUSALS) continue;
     wlmi_entry_print(decision, i, decision->refusals[index].variant);
-    wlmi_copy_name(decision->refusals[index].reason, WLM_REASON, i ? "could not be loaded" : reason);
+    wlmi_copy_name(decision->refusals[index].reason, WLMI_REASON, i ? "could not be loaded" : reason);
   }
   decision->step = to->step;
-  if (to->step == WLM_STEP_RULE) decision->rule = to->reason;
+  if (to->step == WLMI_STEP_RULE) decision->rule = to->reason;
   wlmi_entry_print(decision, entry, decision->variant);
 }

@@ -8,28 +8,28 @@
 #include "select/snapshot.h"
 
 typedef enum wlm_step {
-  WLM_STEP_FINGERPRINT, /* this very matrix was tuned */
-  WLM_STEP_SIMILAR,     /* a matrix with nearly the same statistics was tuned */
-  WLM_STEP_RULE,        /* nothing like it was tuned: the built-in rules */
-  WLM_STEP_NAMED,       /* the caller named it */
-  WLM_STEP_BUILTIN,     /* nothing could be compiled: the kernel that the library contains */
-  WLM_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
-  WLM_STEP_MODEL        /* predicted by the cost model, whose training cases are near enough */
+  WLMI_STEP_FINGERPRINT, /* this very matrix was tuned */
+  WLMI_STEP_SIMILAR,     /* a matrix with nearly the same statistics was tuned */
+  WLMI_STEP_RULE,        /* nothing like it was tuned: the built-in rules */
+  WLMI_STEP_NAMED,       /* the caller named it */
+  WLMI_STEP_BUILTIN,     /* nothing could be compiled: the kernel that the library contains */
+  WLMI_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
+  WLMI_STEP_MODEL        /* predicted by the cost model, whose training cases are near enough */
 } wlm_step;
 
 const char *wlmi_step_name(wlm_step step);
 
 enum {
-  WLM_ENTRIES = 16,
-  WLM_RANKED = 8,
-  WLM_SIMILAR = 4,
-  WLM_REFUSALS = 3,
-  WLM_DEVICE_CLASS = 256,
-  WLM_STALE = 192,
-  WLM_REASON = 160,
-  WLM_THIN = 8, /* a case with at least this many candidates is trusted */
-  WLM_MATRIX_NAME = 64,
-  WLM_LIKE = 80
+  WLMI_ENTRIES = 16,
+  WLMI_RANKED = 8,
+  WLMI_SIMILAR = 4,
+  WLMI_REFUSALS = 3,
+  WLMI_DEVICE_CLASS = 256,
+  WLMI_STALE = 192,
+  WLMI_REASON = 160,
+  WLMI_THIN = 8, /* a case with at least this many candidates is trusted */
+  WLMI_MATRIX_NAME = 64,
+  WLMI_LIKE = 80
 };
 
 /* One variant of the ranked list. */
@@ -42,7 +42,7 @@ typedef struct wlmi_entry {
 
 /* A candidate as explain shows it, valid or not. `seconds` is measured on the matrix that decided; 0 = it was not. */
 typedef struct wlmi_ranked {
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   double seconds, prepare_seconds;
   double predicted;  /* seconds that the model predicts; 0 = none */
   double relative;   /* price (time + preparing / calls) divided by that of the best ranked */
@@ -55,7 +55,7 @@ typedef struct wlmi_ranked {
 
 /* A tuned case similar to the request. */
 typedef struct wlmi_similar {
-  char matrix[WLM_MATRIX_NAME], variant[WLM_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
+  char matrix[WLMI_MATRIX_NAME], variant[WLMI_VARIANT_NAME]; /* its name, "" = unnamed; what won there */
   int64_t rows, nnz, n;
   double distance, seconds;
   int stale; /* as in wlmi_ranked */
@@ -64,7 +64,7 @@ typedef struct wlmi_similar {
 /* A candidate that was not chosen, and why: it ranks better but is not allowed, it failed on this matrix, or its kernel
  * could not be loaded. */
 typedef struct wlmi_refusal {
-  char variant[WLM_VARIANT_NAME], reason[WLM_REASON];
+  char variant[WLMI_VARIANT_NAME], reason[WLMI_REASON];
 } wlmi_refusal;
 
 /* A decision: the ranked list of variants to load, and everything that explain shows. It is a copy, so it may outlive
@@ -72,41 +72,42 @@ typedef struct wlmi_refusal {
 typedef struct wlmi_decision {
   wlm_step step;
   const wlmi_families *families;
-  char variant[WLM_VARIANT_NAME]; /* of the first entry */
+  char variant[WLMI_VARIANT_NAME]; /* of the first entry */
   /* The variants to try, one after the other: all valid for the problem, each once. The last entry is the built-in
    * kernel. */
   int entry_count;
-  wlmi_entry entries[WLM_ENTRIES];
+  wlmi_entry entries[WLMI_ENTRIES];
   double distance;  /* to the tuned matrix that decided, 0 if it is this one; to the nearest training case of the model
                      * that decided; NaN if no tuned case decided */
   int64_t cases;    /* that the model which decided was trained on */
   const char *rule; /* the rule that decided, or that the model's choice follows; NULL = none; static */
   int64_t calls;    /* calls that the caller expects */
   int ranked_count; /* best first, the choice included */
-  wlmi_ranked ranked[WLM_RANKED];
+  wlmi_ranked ranked[WLMI_RANKED];
   wlmi_ranked other; /* if the choice is prepared: the best unprepared one; otherwise the prepared one that pays from
                       * the fewest calls on; its name is empty if there is none */
-  char borrowed[WLM_DEVICE_CLASS], stale[WLM_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. For a model: of
-                                                      * its training data */
+  char borrowed[WLMI_DEVICE_CLASS], stale[WLMI_STALE]; /* as in wlmi_case and wlmi_model; "" = neither. For a model: of
+                                                        * its training data */
   /* A pin for this matrix or bucket: its variant ("" = no pin), whether it is for this very matrix, and what would be
-   * chosen without it ("" = nothing). If the step is not WLM_STEP_PIN, the pinned variant may not be chosen, and
+   * chosen without it ("" = nothing). If the step is not WLMI_STEP_PIN, the pinned variant may not be chosen, and
    * pin_reason says why. All other fields describe the decision without the pin. */
-  char pin[WLM_VARIANT_NAME], unpinned[WLM_VARIANT_NAME], pin_reason[WLM_REASON];
+  char pin[WLMI_VARIANT_NAME], unpinned[WLMI_VARIANT_NAME], pin_reason[WLMI_REASON];
   int pin_exact;
   int online;  /* the case that decided was measured by online tuning only */
   int refused; /* candidates or rules that rank better but may not be chosen; the first of them: */
-  wlmi_refusal refusals[WLM_REFUSALS];
+  wlmi_refusal refusals[WLMI_REFUSALS];
   int refused_failed; /* of the refused, those that failed on this very matrix */
   int unprepared;     /* candidates left out because they must be prepared and one call is expected */
   /* This matrix's case, if it was ignored because it is thin (it measured few candidates, and not the chosen one): how
    * many it measured, of how many, and its fastest candidate. `thin_known` is 0 if there is none. */
   int64_t thin_known, thin_of;
-  char thin_variant[WLM_VARIANT_NAME];
-  char like[WLM_LIKE]; /* ", with one head": how the problem of the case that decided is simpler; "" = it is the same */
+  char thin_variant[WLMI_VARIANT_NAME];
+  char
+      like[WLMI_LIKE]; /* ", with one head": how the problem of the case that decided is simpler; "" = it is the same */
   int failed;          /* candidates that failed on this very matrix; the first of them: */
-  wlmi_refusal failures[WLM_REFUSALS];
+  wlmi_refusal failures[WLMI_REFUSALS];
   int similar_count; /* tuned cases of the same problem class, the nearest first, whatever step decided */
-  wlmi_similar similar[WLM_SIMILAR];
+  wlmi_similar similar[WLMI_SIMILAR];
   /* The model, if there is one: its prediction for the variant in seconds (0 = none) and the spread of log(time) around
    * it; when and on how much it was trained; how many candidates it was not trained on. */
   double predicted, spread;
@@ -128,11 +129,11 @@ typedef struct wlmi_variant_set {
 
 /* What is chosen for. */
 typedef enum wlmi_use {
-  WLM_USE_MEASURED,  /* a plan; the stats are those of the matrix */
-  WLM_USE_ESTIMATED, /* a plan; only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
-  WLM_USE_ONE_CALL,  /* one call, of whose matrix as little is known; its launches are not replayed from a graph, so on
-                      * CUDA it takes at least as long as the host needs to enqueue them */
-  WLM_USE_SCATTER    /* one transposed product, by a kernel that walks A itself; the stats are those of A */
+  WLMI_USE_MEASURED,  /* a plan; the stats are those of the matrix */
+  WLMI_USE_ESTIMATED, /* a plan; only rows, cols, nnz and mean are known, not how rows vary (select/estimated.c) */
+  WLMI_USE_ONE_CALL,  /* one call, of whose matrix as little is known; its launches are not replayed from a graph, so on
+                       * CUDA it takes at least as long as the host needs to enqueue them */
+  WLMI_USE_SCATTER    /* one transposed product, by a kernel that walks A itself; the stats are those of A */
 } wlmi_use;
 
 typedef struct wlmi_request {
@@ -149,7 +150,7 @@ typedef struct wlmi_request {
  * also in the other 16-bit type; then the same with 32-bit indices. For attention: with one head; then also without
  * dropout); the model; a similar matrix; model and similar matrix of a simpler problem; for attention all this for the
  * sum of products; the rules. Candidates that failed on this very matrix are left out. Measured ones are ranked by time
- * + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLM_USE_SCATTER a rule decides.
+ * + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLMI_USE_SCATTER a rule decides.
  * WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
@@ -159,7 +160,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
 wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv);
 
 /* "builtin" for the built-in kernel. */
-void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLM_VARIANT_NAME]);
+void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLMI_VARIANT_NAME]);
 /* Seconds that one call of the choice is expected to take: measured on the matrix that decided, or else predicted; 0 =
  * not known. */
 double wlmi_decision_seconds(const wlmi_decision *decision);

@@ -16,7 +16,7 @@ static void describe(const wlmi_snapshot *s, const wlmi_case *c, double distance
   *out = (wlmi_similar){.rows = c->stats->rows, .nnz = c->stats->nnz, .n = c->n, .distance = distance};
   wlmi_copy_name(out->matrix, sizeof out->matrix, c->matrix);
   wlmi_copy_name(out->variant, sizeof out->variant, best->variant);
-  out->seconds = best->cost / WLM_PICOSECONDS;
+  out->seconds = best->cost / WLMI_PICOSECONDS;
   out->stale = wlmi_snapshot_is_stale(s, best->compiler, best->driver);
 }
 
@@ -27,7 +27,7 @@ wlmi_class_filter wlmi_class_of(const char *problem) {
 }
 
 int wlmi_is_of_class(wlmi_class_filter *class, const char *problem) {
-  char its[WLM_PROBLEM_CLASS];
+  char its[WLMI_PROBLEM_CLASS];
   if (problem == class->last) return class->last_is_same;
   wlmi_problem_class(problem, its);
   class->last = problem;
@@ -36,21 +36,21 @@ int wlmi_is_of_class(wlmi_class_filter *class, const char *problem) {
 
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_point here = wlmi_point_of(s->stats, s->n);
-  const wlmi_case *nearest[WLM_SIMILAR];
-  double distances[WLM_SIMILAR];
+  const wlmi_case *nearest[WLMI_SIMILAR];
+  double distances[WLMI_SIMILAR];
   int count = 0;
   wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
     if (!c->count || !wlmi_is_of_class(&class, c->problem)) continue;
     const double distance = wlmi_point_distance(&here, &c->point);
-    int at = count < WLM_SIMILAR ? count++ : WLM_SIMILAR;
+    int at = count < WLMI_SIMILAR ? count++ : WLMI_SIMILAR;
     for (; at > 0 && distance < distances[at - 1]; at--)
-      if (at < WLM_SIMILAR) {
+      if (at < WLMI_SIMILAR) {
         distances[at] = distances[at - 1];
         nearest[at] = nearest[at - 1];
       }
-    if (at == WLM_SIMILAR) continue;
+    if (at == WLMI_SIMILAR) continue;
     distances[at] = distance;
     nearest[at] = c;
   }

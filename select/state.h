@@ -13,16 +13,16 @@ typedef struct wlmi_lookup {
 
 /* A problem whose kernels are like those of the request. */
 typedef struct wlmi_simpler {
-  char problem[WLM_SPEC_KEY], like[WLM_LIKE]; /* ", with one head": what explain shows if it decided */
+  char problem[WLMI_SPEC_KEY], like[WLMI_LIKE]; /* ", with one head": what explain shows if it decided */
   int kind; /* kind_of in select.c; a model decides before measurements of another kind */
 } wlmi_simpler;
 
-static inline int wlmi_is_estimated(const wlmi_request *request) { return request->use != WLM_USE_MEASURED; }
+static inline int wlmi_is_estimated(const wlmi_request *request) { return request->use != WLMI_USE_MEASURED; }
 
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
-enum { WLM_STEP_ENTRIES = 8 };
+enum { WLMI_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
-enum { WLM_PASSED_OVER = 4, WLM_SIMPLER = 11 };
+enum { WLMI_PASSED_OVER = 4, WLMI_SIMPLER = 11 };
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;
@@ -30,12 +30,12 @@ typedef struct wlmi_selection {
   const wlm_stats *stats;
   const wlmi_spec *spec;
   int64_t n, calls;
-  wlmi_simpler simpler[WLM_SIMPLER]; /* the nearest first */
+  wlmi_simpler simpler[WLMI_SIMPLER]; /* the nearest first */
   int simpler_count;
   wlmi_lookup lookup;
-  const wlmi_case
-      *same_matrix[1 + WLM_SIMPLER]; /* cases of this very matrix on this device class, for each problem; NULL = none */
-  const wlmi_case *passed_over[WLM_PASSED_OVER]; /* thin cases */
+  const wlmi_case *
+      same_matrix[1 + WLMI_SIMPLER]; /* cases of this very matrix on this device class, for each problem; NULL = none */
+  const wlmi_case *passed_over[WLMI_PASSED_OVER]; /* thin cases */
   int passed_over_count;
   const wlmi_candidate *candidates; /* all candidates except those that failed */
   int64_t candidate_count;
@@ -52,7 +52,7 @@ int wlmi_may_prepare(const wlmi_selection *s);
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
 /* Whether the variant gave a wrong result on this very matrix. */
 int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant);
-/* Writes why not, at most WLM_REASON characters. */
+/* Writes why not, at most WLMI_REASON characters. */
 void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, const char *name, char *reason);
 /* Counts a variant that may not be chosen and keeps the first one. */
 void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const char *name, wlmi_decision *decision);
@@ -93,7 +93,7 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision);
  * prepare, so that kernels of other families follow a prepared choice. */
 void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision);
 
-/* For WLM_USE_SCATTER: of the kernels that walk A itself, the one that fits best; nothing if there is none. */
+/* For WLMI_USE_SCATTER: of the kernels that walk A itself, the one that fits best; nothing if there is none. */
 void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision);
 
 /* ---- estimated.c: where only the size of the matrix is known -------------------------------------------- */
@@ -122,7 +122,7 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 /* Tells which problems are of the same class (wlmi_problem_class) as one. Neighbouring cases often have the same
  * problem, so the answer for the last problem is kept. */
 typedef struct wlmi_class_filter {
-  char name[WLM_PROBLEM_CLASS];
+  char name[WLMI_PROBLEM_CLASS];
   const char *last;
   int last_is_same;
 } wlmi_class_filter;

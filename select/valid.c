@@ -19,7 +19,7 @@ static const wlmi_measured *find(const wlmi_case *c, int64_t from, const wlmi_va
 int wlmi_case_has(const wlmi_case *c, const wlmi_variant *variant) { return find(c, 0, variant) != NULL; }
 
 static const wlmi_measured *failure_of(const wlmi_selection *s, const wlmi_variant *variant) {
-  for (int i = 0; i <= WLM_SIMPLER; i++) {
+  for (int i = 0; i <= WLMI_SIMPLER; i++) {
     const wlmi_case *c = s->same_matrix[i];
     const wlmi_measured *failure = c ? find(c, c->count, variant) : NULL;
     if (failure) return failure;
@@ -49,14 +49,14 @@ void wlmi_explain_refusal(const wlmi_selection *s, const wlmi_variant *variant, 
     wlmi_text_printf(&reason, "failed on this very matrix: %s", failure->reason ? failure->reason : "");
   else if (variants->explain)
     variants->explain(variants->user, name, wlmi_may_prepare(s), &reason);
-  wlmi_copy_name(out, WLM_REASON, reason.data && !reason.failed ? reason.data : "is not valid");
+  wlmi_copy_name(out, WLMI_REASON, reason.data && !reason.failed ? reason.data : "is not valid");
   wlmi_text_release(&reason);
 }
 
 void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const char *name, wlmi_decision *decision) {
   const int index = decision->refused++;
   decision->refused_failed += failure_of(s, variant) != NULL;
-  if (index >= WLM_REFUSALS) return;
+  if (index >= WLMI_REFUSALS) return;
   wlmi_refusal *refusal = &decision->refusals[index];
   wlmi_copy_name(refusal->variant, sizeof refusal->variant, name);
   wlmi_explain_refusal(s, variant, name, refusal->reason);
@@ -64,7 +64,7 @@ void wlmi_refuse(const wlmi_selection *s, const wlmi_variant *variant, const cha
 
 int64_t wlmi_failure_count(const wlmi_selection *s) {
   int64_t count = 0;
-  for (int i = 0; i <= WLM_SIMPLER; i++) count += s->same_matrix[i] ? s->same_matrix[i]->failed : 0;
+  for (int i = 0; i <= WLMI_SIMPLER; i++) count += s->same_matrix[i] ? s->same_matrix[i]->failed : 0;
   return count;
 }
 
@@ -91,10 +91,10 @@ void wlmi_selection_release(wlmi_selection *s) {
 }
 
 void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision) {
-  for (int i = 0; i <= WLM_SIMPLER; i++)
+  for (int i = 0; i <= WLMI_SIMPLER; i++)
     for (int64_t k = 0; s->same_matrix[i] && k < s->same_matrix[i]->failed; k++) {
       const wlmi_measured *failure = &s->same_matrix[i]->candidates[s->same_matrix[i]->count + k];
-      if (decision->failed++ >= WLM_REFUSALS) continue;
+      if (decision->failed++ >= WLMI_REFUSALS) continue;
       wlmi_refusal *shown = &decision->failures[decision->failed - 1];
       wlmi_copy_name(shown->variant, sizeof shown->variant, failure->variant);
       wlmi_copy_name(shown->reason, sizeof shown->reason, failure->reason);
@@ -103,7 +103,7 @@ void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision) {
 
 void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
                     const char *reason) {
-  const int limit = step == WLM_STEP_BUILTIN ? WLM_ENTRIES : WLM_ENTRIES - 1;
+  const int limit = step == WLMI_STEP_BUILTIN ? WLMI_ENTRIES : WLMI_ENTRIES - 1;
   if (decision->entry_count >= limit) return;
   for (int i = 0; i < decision->entry_count; i++)
     if (wlmi_variant_same(&decision->entries[i].variant, variant)) return;

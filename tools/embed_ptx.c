@@ -12,7 +12,7 @@
 static const char variant[] = "row_crc/cf=1,rows=4"; /* right for every shape, and never the worst choice */
 static const wlm_index rowptr_types[] = {WLM_I32, WLM_I64};
 static const wlmi_limits limits = {
-    .target = WLM_TARGET_CUDA, .arch = 80, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 108};
+    .target = WLMI_TARGET_CUDA, .arch = 80, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 108};
 
 /* The tool has the library's objects and not yet the table that it makes. */
 const struct wlmi_cuda_builtin wlmi_cuda_builtins[1];
@@ -75,7 +75,7 @@ static wlm_status add_kernel(FILE *file, wlmi_generator *generator, wlm_index ro
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   wlmi_program program = {0};
-  char key[WLM_SPEC_KEY], *ptx = NULL;
+  char key[WLMI_SPEC_KEY], *ptx = NULL;
   size_t size;
   wlm_status status;
   problem.n = 32;

@@ -169,7 +169,7 @@ static void take_ptx(build *b, job *taker) {
 static wlmi_hash key_of(const build *b, wlmi_hash what) {
   const wlmi_device_info *info = &device_of(b)->info;
   const int ptx = wlmi_common_gpu_ptx(info->limits.arch);
-  return wlmi_archived_key(what, ptx ? WLM_CODE_PTX : WLM_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
+  return wlmi_archived_key(what, ptx ? WLMI_CODE_PTX : WLMI_CODE_MACHINE, ptx ? ptx : info->limits.arch, info->flags);
 }
 
 static wlm_status add_purpose(build *b, wlmi_hash purpose) {
@@ -193,7 +193,7 @@ static wlm_status add_program(build *b, wlmi_program *program) {
   *added = (job){.source = program->source,
                  .name = wlmi_strdup(program->variant),
                  .key = key,
-                 .ptx_key = wlmi_archived_key(source, WLM_CODE_PTX, info->limits.arch, info->flags)};
+                 .ptx_key = wlmi_archived_key(source, WLMI_CODE_PTX, info->limits.arch, info->flags)};
   if (wlmi_common_gpu_ptx(info->limits.arch)) take_ptx(b, added);
   program->source = NULL;
   return added->name ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "kernels to compile");
@@ -220,7 +220,7 @@ static void note_choice(tally *tallies, int *count, const wlmi_decision *decisio
   for (int i = 0; i < decision->entry_count; i++) {
     const wlmi_entry *entry = &decision->entries[i];
     const int is_near = !i || (entry->seconds > 0 && entry->seconds <= most);
-    if (is_near && entry->step != WLM_STEP_BUILTIN) note(tallies, count, &entry->variant, matrix);
+    if (is_near && entry->step != WLMI_STEP_BUILTIN) note(tallies, count, &entry->variant, matrix);
   }
 }
 
@@ -262,8 +262,8 @@ static wlm_status count_choices(build *b, const kind *k, const char *key, int64_
       wlmi_stats_estimate(stats.rows, stats.cols, stats.nnz, &stats);
       wlmi_cell_centre_of(&stats, 1, &stats);
     }
-    status = wlmi_context_select(b->context, NULL, &stats, use == FOR_CALL ? WLM_USE_ONE_CALL : WLM_USE_MEASURED, spec,
-                                 &decision);
+    status = wlmi_context_select(b->context, NULL, &stats, use == FOR_CALL ? WLMI_USE_ONE_CALL : WLMI_USE_MEASURED,
+                                 spec, &decision);
     if (status == WLM_ERR_NOT_FOUND) status = WLM_OK; /* there is no such kernel */
     if (status == WLM_OK) note_choice(tallies, count, &decision, use, i);
   }
@@ -278,12 +278,12 @@ typedef struct wanted {
 
 /* Whether its text is there already, for these columns or for any. */
 static int is_there(const build *b, const wanted *w) {
-  char name[WLM_VARIANT_NAME] = "";
-  wlmi_hash purposes[WLM_COLUMNS_KINDS];
+  char name[WLMI_VARIANT_NAME] = "";
+  wlmi_hash purposes[WLMI_COLUMNS_KINDS];
   if (w->variant) wlmi_variant_print(wlmi_generator_families(wlmi_context_generator(b->context)), w->variant, name);
-  wlmi_purposes(name, w->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD, w->spec, &device_of(b)->info.limits,
+  wlmi_purposes(name, w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, w->spec, &device_of(b)->info.limits,
                 purposes);
-  for (int k = 0; k < WLM_COLUMNS_KINDS; k++) {
+  for (int k = 0; k < WLMI_COLUMNS_KINDS; k++) {
     const wlmi_hash key = key_of(b, purposes[k]);
     for (int64_t i = 0; i < b->purpose_count; i++)
       if (wlmi_hash_equal(b->purposes[i].key, key)) return 1;
@@ -294,7 +294,7 @@ static int is_there(const build *b, const wanted *w) {
 static wlm_status emit(const build *b, const wanted *w, wlmi_program *program, wlmi_hash *text) {
   wlmi_generator *generator = wlmi_context_generator(b->context);
   const wlmi_limits *limits = &device_of(b)->info.limits;
-  const wlmi_helper helper = w->variant ? WLM_HELPER_NONE : WLM_HELPER_BACKWARD;
+  const wlmi_helper helper = w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD;
   const wlm_status status = wlmi_generator_emit_program(generator, helper, w->variant, w->spec, limits, program);
   if (status == WLM_OK) *text = wlmi_hash_bytes(program->source, strlen(program->source));
   return status;
@@ -370,7 +370,7 @@ static wlm_status add_scattering(build *b, const kind *k, const wlmi_spec *spec)
   for (int i = 0; i < ROWS && status == WLM_OK; i++) {
     wlmi_decision decision = {0};
     const wlm_stats stats = stats_of(k, i);
-    status = wlmi_context_select(b->context, NULL, &stats, WLM_USE_SCATTER, spec, &decision);
+    status = wlmi_context_select(b->context, NULL, &stats, WLMI_USE_SCATTER, spec, &decision);
     if (status == WLM_ERR_NOT_FOUND)
       status = WLM_OK; /* there is no such kernel */
     else if (status == WLM_OK)
@@ -411,7 +411,7 @@ static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
   const char *dense = wlmi_type_name(type);
   const int is_ptx = wlmi_common_gpu_ptx(device_of(b)->info.limits.arch) != 0;
   tally tallies[MOST_CHOSEN];
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   int count = 0;
   wlmi_spec spec;
   wlm_status status;
@@ -441,19 +441,19 @@ done:
 static wlm_status add_for_types(build *b, wlm_index rowptr_type, wlm_index colind_type) {
   const wlmi_limits *limits = &device_of(b)->info.limits;
   wlm_csr types_of = WLM_CSR_INIT;
-  wlmi_hash purposes[WLM_COLUMNS_KINDS];
+  wlmi_hash purposes[WLMI_COLUMNS_KINDS];
   wlmi_spec spec;
   types_of.rowptr_type = rowptr_type;
   types_of.colind_type = colind_type;
   WLM_CHECK(wlmi_spec_of_types(&types_of, &spec));
-  for (wlmi_helper helper = WLM_HELPER_STATS; helper < WLM_HELPERS; helper++) {
+  for (wlmi_helper helper = WLMI_HELPER_STATS; helper < WLMI_HELPERS; helper++) {
     wlmi_program program;
     WLM_CHECK(wlmi_generator_emit_program(wlmi_context_generator(b->context), helper, NULL, &spec, limits, &program));
     const wlm_status status = add_program(b, &program);
     wlmi_program_release(&program);
     if (status != WLM_OK) return status;
     wlmi_purposes("", helper, &spec, limits, purposes);
-    WLM_CHECK(add_purpose(b, purposes[WLM_COLUMNS_ANY]));
+    WLM_CHECK(add_purpose(b, purposes[WLMI_COLUMNS_ANY]));
   }
   return WLM_OK;
 }

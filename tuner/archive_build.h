@@ -6,15 +6,15 @@
 
 #include "core/base/status.h"
 
-enum { WLM_ARCHIVE_ARCHS = 8 };
+enum { WLMI_ARCHIVE_ARCHS = 8 };
 
 typedef struct wlmi_archive_request {
-  const char *path;                         /* the file to write */
-  const char *system_database;              /* NULL = the shipped one */
-  int archs[WLM_ARCHIVE_ARCHS], arch_count; /* compute capabilities, as of wlmi_compiling_device_open */
-  const char *groups;                       /* names of groups of problems, separated by commas; NULL = all */
-  int only_f32;                             /* 1 = no problems of f16 and bf16 */
-  int compiles_nothing;                     /* 1 = the kernels have no bytes, for tests of what is contained */
+  const char *path;                          /* the file to write */
+  const char *system_database;               /* NULL = the shipped one */
+  int archs[WLMI_ARCHIVE_ARCHS], arch_count; /* compute capabilities, as of wlmi_compiling_device_open */
+  const char *groups;                        /* names of groups of problems, separated by commas; NULL = all */
+  int only_f32;                              /* 1 = no problems of f16 and bf16 */
+  int compiles_nothing;                      /* 1 = the kernels have no bytes, for tests of what is contained */
   /* Called after each kernel, one call at a time, with what was compiled for the architecture; not 0 = stop with
    * WLM_ERR_CANCELLED. May be NULL. */
   int (*progress)(void *user, int arch, int64_t done, int64_t total);
@@ -23,7 +23,7 @@ typedef struct wlmi_archive_request {
 
 typedef struct wlmi_archive_summary {
   /* Of each architecture. compiled: kernels that were; PTX is also taken from the machine code of another one. */
-  int64_t kernels[WLM_ARCHIVE_ARCHS], compiled[WLM_ARCHIVE_ARCHS], bytes[WLM_ARCHIVE_ARCHS];
+  int64_t kernels[WLMI_ARCHIVE_ARCHS], compiled[WLMI_ARCHIVE_ARCHS], bytes[WLMI_ARCHIVE_ARCHS];
   int64_t file_bytes; /* after compression */
 } wlmi_archive_summary;
 

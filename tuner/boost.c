@@ -12,7 +12,7 @@
 
 #include "core/base/memory.h"
 
-enum { BINS = 64, LEVEL_NODES = 1 << (WLM_TREE_DEPTH - 1) };
+enum { BINS = 64, LEVEL_NODES = 1 << (WLMI_TREE_DEPTH - 1) };
 
 typedef struct cell {
   double sum, weight; /* of weighted residuals */
@@ -23,12 +23,12 @@ typedef struct learner {
   const wlmi_boost_sample *samples;
   int64_t count;
   const wlmi_boost_options *options;
-  int edge_count[WLM_FEATURES];
-  float edges[WLM_FEATURES][BINS]; /* a value's bin is the number of edges below it */
-  unsigned char *bins;             /* of each sample, feature after feature */
+  int edge_count[WLMI_FEATURES];
+  float edges[WLMI_FEATURES][BINS]; /* a value's bin is the number of edges below it */
+  unsigned char *bins;              /* of each sample, feature after feature */
   double *residuals;
   int *nodes; /* each sample's node in the growing tree */
-  cell cells[LEVEL_NODES][WLM_FEATURES][BINS];
+  cell cells[LEVEL_NODES][WLMI_FEATURES][BINS];
 } learner;
 
 static int compare_floats(const void *left, const void *right) {
@@ -53,7 +53,7 @@ static void find_edges(learner *l, int feature, float *values) {
 
 static void sort_into_bins(learner *l) {
 #pragma omp parallel for schedule(dynamic)
-  for (int f = 0; f < WLM_FEATURES; f++)
+  for (int f = 0; f < WLMI_FEATURES; f++)
     for (int64_t i = 0; i < l->count; i++) {
       int bin = 0;
       while (bin < l->edge_count[f] && l->samples[i].features[f] > l->edges[f][bin]) bin++;
@@ -75,7 +75,7 @@ static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, 
   double best = 1e-12;
   cell total = {0, 0, 0};
   for (int bin = 0; bin < BINS; bin++) add(&total, &node[0][bin]);
-  for (int f = 0; f < WLM_FEATURES; f++) {
+  for (int f = 0; f < WLMI_FEATURES; f++) {
     cell left = {0, 0, 0};
     for (int edge = 0; edge < l->edge_count[f]; edge++) {
       add(&left, &node[f][edge]);
@@ -93,7 +93,7 @@ static void split(const learner *l, cell (*node)[BINS], unsigned char *feature, 
 
 static void add_up_level(learner *l, int first) {
 #pragma omp parallel for schedule(dynamic)
-  for (int f = 0; f < WLM_FEATURES; f++) {
+  for (int f = 0; f < WLMI_FEATURES; f++) {
     const unsigned char *bins = l->bins + f * l->count;
     for (int node = 0; node < LEVEL_NODES; node++)
       for (int bin = 0; bin < BINS; bin++) l->cells[node][f][bin] = (cell){0, 0, 0};
@@ -106,15 +106,15 @@ static void add_up_level(learner *l, int first) {
 }
 
 static void fill_leaves(learner *l, wlmi_tree *tree) {
-  cell leaves[WLM_TREE_LEAVES] = {{0, 0, 0}};
+  cell leaves[WLMI_TREE_LEAVES] = {{0, 0, 0}};
   for (int64_t i = 0; i < l->count; i++) {
-    cell *leaf = &leaves[l->nodes[i] - WLM_TREE_NODES];
+    cell *leaf = &leaves[l->nodes[i] - WLMI_TREE_NODES];
     const double weight = (double)l->samples[i].weight;
     add(leaf, &(cell){weight * l->residuals[i], weight, 1});
   }
-  for (int i = 0; i < WLM_TREE_LEAVES; i++)
+  for (int i = 0; i < WLMI_TREE_LEAVES; i++)
     tree->leaf[i] = (float)(l->options->rate * leaves[i].sum / (leaves[i].weight + l->options->ridge + 1e-9));
-  for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLM_TREE_NODES];
+  for (int64_t i = 0; i < l->count; i++) l->residuals[i] -= (double)tree->leaf[l->nodes[i] - WLMI_TREE_NODES];
 }
 
 static void take_means_out(learner *l) {
@@ -132,7 +132,7 @@ static void take_means_out(learner *l) {
 static void grow(learner *l, wlmi_tree *tree) {
   if (l->options->within) take_means_out(l);
   for (int64_t i = 0; i < l->count; i++) l->nodes[i] = 0;
-  for (int first = 0; first < WLM_TREE_NODES; first = 2 * first + 1) {
+  for (int first = 0; first < WLMI_TREE_NODES; first = 2 * first + 1) {
     add_up_level(l, first);
     for (int node = first; node <= 2 * first; node++) {
       tree->feature[node] = 0;
@@ -159,10 +159,10 @@ wlm_status wlmi_boost(const wlmi_boost_sample *samples, int64_t count, const wlm
   l->count = count;
   l->options = options;
   WLM_TRY(wlmi_alloc_array(count, sizeof *values, what, (void **)&values));
-  WLM_TRY(wlmi_alloc_array(count, WLM_FEATURES, what, (void **)&l->bins));
+  WLM_TRY(wlmi_alloc_array(count, WLMI_FEATURES, what, (void **)&l->bins));
   WLM_TRY(wlmi_alloc_array(count, sizeof *l->residuals, what, (void **)&l->residuals));
   WLM_TRY(wlmi_alloc_array(count, sizeof *l->nodes, what, (void **)&l->nodes));
-  for (int f = 0; f < WLM_FEATURES; f++) find_edges(l, f, values);
+  for (int f = 0; f < WLMI_FEATURES; f++) find_edges(l, f, values);
   sort_into_bins(l);
   double sum = 0, weights = 0;
   for (int64_t i = 0; i < count; i++) {

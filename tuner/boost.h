@@ -4,7 +4,7 @@
 #include "select/model.h"
 
 typedef struct wlmi_boost_sample {
-  float features[WLM_FEATURES]; /* finite */
+  float features[WLMI_FEATURES]; /* finite */
   float target;
   float weight;  /* weight of its error, above 0 */
   int64_t group; /* samples of one group follow each other */

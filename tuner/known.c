@@ -47,7 +47,7 @@ static int compare_keys(const void *left, const void *right) {
   return (a->low > b->low) - (a->low < b->low);
 }
 
-static int is_precise(const entry *e) { return e->samples >= WLM_PRECISE_SAMPLES; }
+static int is_precise(const entry *e) { return e->samples >= WLMI_PRECISE_SAMPLES; }
 
 /* For equal keys precise measurements come first, among these the ones that are not noisy, then those with most
  * samples, then the fastest. */
@@ -68,7 +68,7 @@ static void add(wlmi_known *known, const wlmi_measurement_record *record) {
     known->entries[known->count++] = (entry){.key = key_of(places[i], record->variant, record->version),
                                              .seconds = record->failed ? INFINITY : (double)record->time_ps * 1e-12,
                                              .samples = record->failed ? 0 : record->samples,
-                                             .kind = record->prepare_ps > 0 ? WLM_PREPARED : WLM_PLAIN,
+                                             .kind = record->prepare_ps > 0 ? WLMI_PREPARED : WLMI_PLAIN,
                                              .noisy = wlmi_measurement_is_noisy(record),
                                              .made_at = record->made_at};
 }

@@ -64,10 +64,10 @@ static wlm_status set_up_variant(wlm_context *context, const wlmi_operands *oper
   WLM_CHECK(name ? wlm_plan_create_variant(context, operands->matrix, &operands->spec.problem, name, &variant->plan)
                  : wlm_plan_create(context, operands->matrix, &operands->spec.problem, &variant->plan));
   const size_t workspace = wlm_plan_workspace_size(variant->plan), prepared = wlm_plan_prepared_size(variant->plan);
-  if (workspace) WLM_CHECK(device->ops->allocate(device, workspace + WLM_GUARD, &variant->workspace));
+  if (workspace) WLM_CHECK(device->ops->allocate(device, workspace + WLMI_GUARD, &variant->workspace));
   if (!prepared) return WLM_OK;
-  WLM_CHECK(device->ops->allocate(device, prepared + WLM_GUARD, &variant->prepared));
-  WLM_CHECK(device->ops->fill(device, variant->prepared, POISON, prepared + WLM_GUARD));
+  WLM_CHECK(device->ops->allocate(device, prepared + WLMI_GUARD, &variant->prepared));
+  WLM_CHECK(device->ops->fill(device, variant->prepared, POISON, prepared + WLMI_GUARD));
   WLM_CHECK(device->ops->synchronize(device, NULL));
   return prepare(variant);
 }
@@ -108,7 +108,7 @@ static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
     return WLM_OK;
   }
   if (ours->workspace)
-    WLM_CHECK(device->ops->fill(device, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLM_GUARD));
+    WLM_CHECK(device->ops->fill(device, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLMI_GUARD));
   return wlmi_operands_poison(operands);
 }
 
@@ -121,7 +121,7 @@ wlm_status wlmi_method_call(wlmi_device *device, const wlmi_method *method, doub
 }
 
 static wlm_status check_guard(const struct variant *ours, const void *memory, size_t size, const char *what) {
-  return memory ? wlmi_guard_check(ours->device, (const char *)memory + size, WLM_GUARD, POISON, what) : WLM_OK;
+  return memory ? wlmi_guard_check(ours->device, (const char *)memory + size, WLMI_GUARD, POISON, what) : WLM_OK;
 }
 
 /* Checks that only memory was written that a call may write. */
@@ -177,7 +177,7 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
 
 wlm_status wlmi_method_time_prepare(const wlmi_method *method, int samples, double *seconds) {
   const struct variant *variant = method->user;
-  double all[1 + WLM_FEW_SAMPLES], spread;
+  double all[1 + WLMI_FEW_SAMPLES], spread;
   *seconds = 0;
   for (int i = 0; method->prepared && i <= samples; i++) {
     const double start = wlmi_seconds();
@@ -260,7 +260,7 @@ wlm_status wlmi_method_time(wlmi_device *device, wlmi_method *method, double sam
 wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method, const wlmi_buffer *flush, int samples,
                                  double *seconds, double *spread) {
   wlmi_timer *timer = NULL;
-  double all[WLM_FEW_SAMPLES];
+  double all[WLMI_FEW_SAMPLES];
   wlm_status status;
   WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, 1, &timer));
   for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));

@@ -4,7 +4,7 @@
 #include "tuner/verify.h"
 
 typedef struct wlmi_method {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlm_status (*enqueue)(void *user, void *stream);
   void (*destroy)(void *user);
   void *user;
@@ -47,7 +47,7 @@ void wlmi_method_verify_again(wlmi_method *method, wlmi_operands *operands, wlmi
  */
 void wlmi_method_glance(wlmi_method *method, wlmi_operands *operands, wlmi_verifier *verifier, double *seconds);
 
-enum { WLM_FEW_SAMPLES = 16 }; /* the most of the times that are not those of a call with warm caches */
+enum { WLMI_FEW_SAMPLES = 16 }; /* the most of the times that are not those of a call with warm caches */
 
 /* The host's time for wlm_plan_prepare until the device has finished: the median of several calls after a warm-up, as
  * cuSPARSE's preprocess is timed. 0 if nothing is prepared. */

@@ -23,15 +23,15 @@ static wlm_status check_options(const wlm_online_options *o) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.slowdown is %g, must be at least 0", o->slowdown);
   if (!isfinite(o->abandon) || o->abandon <= 1)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.abandon is %g, must be above 1", o->abandon);
-  if (o->challengers < 0 || o->challengers >= WLM_ONLINE_CONTENDERS)
+  if (o->challengers < 0 || o->challengers >= WLMI_ONLINE_CONTENDERS)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_online_options.challengers is %d, must be 0 to %d", o->challengers,
-                     WLM_ONLINE_CONTENDERS - 1);
+                     WLMI_ONLINE_CONTENDERS - 1);
   return WLM_OK;
 }
 
 static void begin(wlmi_online_mode *m) {
   const wlmi_online_rules rules = {m->options.share, m->options.slowdown, m->options.abandon};
-  double expected[WLM_ONLINE_CONTENDERS];
+  double expected[WLMI_ONLINE_CONTENDERS];
   for (int i = 0; i < m->count; i++) {
     const double ratio = m->contenders[i].estimate / m->contenders[0].estimate;
     expected[i] = isfinite(ratio) && ratio > 0 ? ratio : 1; /* the clock was too coarse */
@@ -150,7 +150,7 @@ static const wlm_plan *current(const wlm_plan *plan) {
  * they are uncertain. */
 static int is_worth_keeping(const wlmi_online *o, int i) {
   const wlmi_online_contender *contender = &o->contenders[i];
-  return contender->timed && (i == o->incumbent || contender->fate != WLM_ONLINE_WAITING);
+  return contender->timed && (i == o->incumbent || contender->fate != WLMI_ONLINE_WAITING);
 }
 
 static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *record) {
@@ -159,7 +159,7 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
   /* The first contender was chosen, so its plan has the stats of op(A); a challenger that walks A has those of A. */
   const wlm_stats *stats = &m->contenders[0].method.plan->reason.stats;
   wlmi_measured_begin(m->context, m->matrix_name, stats, m->problem, m->n, contender->method.name, record);
-  record->clock = WLM_CLOCK_ONLINE;
+  record->clock = WLMI_CLOCK_ONLINE;
   record->max_rel_err = contender->method.max_rel_err;
   wlmi_measured_time(record, times.median, times.spread, times.samples, 1);
   if (contender->method.prepared) record->prepare_ps = wlmi_picoseconds(contender->prepare_seconds);
@@ -167,7 +167,7 @@ static void describe(const wlmi_online_mode *m, int i, wlmi_measurement_record *
 
 /* Stores the times of the contenders. A single one is not stored, because the matrix would then count as tuned. */
 static wlm_status keep(const wlmi_online_mode *m) {
-  wlmi_measurement_record records[WLM_ONLINE_CONTENDERS];
+  wlmi_measurement_record records[WLMI_ONLINE_CONTENDERS];
   const char *path = wlmi_context_database_path(m->context);
   wlm_store *store = NULL;
   int64_t count = 0;
@@ -175,7 +175,7 @@ static wlm_status keep(const wlmi_online_mode *m) {
   for (int i = 0; i < m->count; i++)
     if (is_worth_keeping(&m->online, i)) describe(m, i, &records[count++]);
   if (count < 2 || !*path) return WLM_OK;
-  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   WLM_TRY(wlmi_store_put(store, records, count));
   status = wlm_context_refresh(m->context);
 done:
@@ -200,7 +200,7 @@ static void destroy(wlm_plan *plan) {
   if (m->count && close_mode(m) != WLM_OK)
     wlmi_log(WLM_LOG_WARNING, "the times of online tuning are not stored: %s", wlm_error_detail());
   m->device->ops->synchronize(m->device, NULL);
-  for (int i = 0; i < WLM_ONLINE_CONTENDERS; i++) wlmi_method_release(&m->contenders[i].method);
+  for (int i = 0; i < WLMI_ONLINE_CONTENDERS; i++) wlmi_method_release(&m->contenders[i].method);
   for (int i = 0; i < 2; i++)
     if (m->watches[i]) m->device->ops->watch_destroy(m->watches[i]);
   wlmi_operands_release(&m->operands);

@@ -18,7 +18,7 @@ enum { LOOKS = 3, SEED = 1 };
 typedef struct shortlist {
   const wlmi_candidate_list *list; /* all there are */
   int may_prepare;
-  const char *names[WLM_ONLINE_CONTENDERS]; /* the chosen ones; the first contender comes first */
+  const char *names[WLMI_ONLINE_CONTENDERS]; /* the chosen ones; the first contender comes first */
   int count, most;
 } shortlist;
 
@@ -51,7 +51,7 @@ static wlm_status add_first(wlmi_online_mode *m) {
 
 /* Compiles all names but the first one and adds contenders for those that compile. */
 static wlm_status add_challengers(wlmi_online_mode *m, const shortlist *s) {
-  wlmi_compile_job jobs[WLM_ONLINE_CONTENDERS] = {{0}};
+  wlmi_compile_job jobs[WLMI_ONLINE_CONTENDERS] = {{0}};
   for (int i = 1; i < s->count; i++) jobs[i] = (wlmi_compile_job){.variant = s->names[i], .spec = &m->operands.spec};
   wlm_status status = wlmi_compile_all(m->context, jobs + 1, s->count - 1);
   for (int i = 1; i < s->count && status == WLM_OK; i++) {
@@ -173,7 +173,7 @@ wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, con
   s.may_prepare = problem->policy.expected_calls > 1;
   WLM_TRY(add_first(m));
   const wlm_plan *plan = m->contenders[0].method.plan;
-  if (plan->bound.empty || plan->reason.decision.step == WLM_STEP_BUILTIN || !m->options.challengers) goto done;
+  if (plan->bound.empty || plan->reason.decision.step == WLMI_STEP_BUILTIN || !m->options.challengers) goto done;
   decision = &m->contenders[0].method.plan->reason.decision;
   if (m->options.first && wlmi_context_choose(m->context, matrix, problem, &named) == WLM_OK) decision = &named;
   s.names[s.count++] = m->contenders[0].method.name;

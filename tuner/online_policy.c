@@ -30,11 +30,11 @@ int wlmi_online_is_over(const wlmi_online *o) { return o->challenger >= o->count
 /* ---- times of a contender -------------------------------------------------------------------------------- */
 
 static int kept(const wlmi_online_contender *c) {
-  return c->timed < WLM_ONLINE_SAMPLES ? (int)c->timed : WLM_ONLINE_SAMPLES;
+  return c->timed < WLMI_ONLINE_SAMPLES ? (int)c->timed : WLMI_ONLINE_SAMPLES;
 }
 
 wlmi_online_summary wlmi_online_summarise(const wlmi_online_contender *c) {
-  double seconds[WLM_ONLINE_SAMPLES];
+  double seconds[WLMI_ONLINE_SAMPLES];
   wlmi_online_summary summary = {.samples = kept(c)};
   if (!summary.samples) return summary;
   memcpy(seconds, c->seconds, (size_t)summary.samples * sizeof *seconds);
@@ -42,7 +42,7 @@ wlmi_online_summary wlmi_online_summarise(const wlmi_online_contender *c) {
   return summary;
 }
 
-static void keep(wlmi_online_contender *c, double seconds) { c->seconds[c->timed++ % WLM_ONLINE_SAMPLES] = seconds; }
+static void keep(wlmi_online_contender *c, double seconds) { c->seconds[c->timed++ % WLMI_ONLINE_SAMPLES] = seconds; }
 
 static double incumbent_seconds(const wlmi_online *o) {
   return wlmi_online_summarise(&o->contenders[o->incumbent]).median;
@@ -67,9 +67,9 @@ static void find_challenger(wlmi_online *o) {
   const double limit = o->rules.abandon * incumbent_seconds(o);
   for (; o->challenger < o->count; o->challenger++) {
     wlmi_online_contender *c = &o->contenders[o->challenger];
-    if (o->challenger == o->incumbent || c->fate != WLM_ONLINE_WAITING) continue;
+    if (o->challenger == o->incumbent || c->fate != WLMI_ONLINE_WAITING) continue;
     if (expected_seconds(o, c) < limit) return;
-    c->fate = WLM_ONLINE_ABANDONED;
+    c->fate = WLMI_ONLINE_ABANDONED;
   }
 }
 
@@ -104,7 +104,7 @@ wlmi_online_turn wlmi_online_next(wlmi_online *o) {
 /* ---- what came out --------------------------------------------------------------------------------------- */
 
 static void replace_incumbent(wlmi_online *o) {
-  o->contenders[o->incumbent].fate = WLM_ONLINE_BEATEN;
+  o->contenders[o->incumbent].fate = WLMI_ONLINE_BEATEN;
   o->incumbent = o->challenger++;
   o->replacements++;
 }
@@ -115,13 +115,13 @@ static double quantile(const double *sorted, int count, double q) { return sorte
 
 static void decide(wlmi_online *o) {
   const wlmi_online_contender *c = &o->contenders[o->challenger];
-  double ratios[WLM_ONLINE_SAMPLES], median, spread;
+  double ratios[WLMI_ONLINE_SAMPLES], median, spread;
   memcpy(ratios, c->ratios, (size_t)c->pairs * sizeof *ratios);
   wlmi_timing_summarise(ratios, c->pairs, &median, &spread); /* sorts */
-  if (ratios[0] >= o->rules.abandon) return dismiss(o, WLM_ONLINE_ABANDONED);
-  if (c->pairs < WLM_ONLINE_LEAST) return;
+  if (ratios[0] >= o->rules.abandon) return dismiss(o, WLMI_ONLINE_ABANDONED);
+  if (c->pairs < WLMI_ONLINE_LEAST) return;
   if (median <= 1 - margin && quantile(ratios, c->pairs, 0.75) < 1) return replace_incumbent(o);
-  if (quantile(ratios, c->pairs, 0.25) > 1 || c->pairs == WLM_ONLINE_SAMPLES) dismiss(o, WLM_ONLINE_REJECTED);
+  if (quantile(ratios, c->pairs, 0.25) > 1 || c->pairs == WLMI_ONLINE_SAMPLES) dismiss(o, WLMI_ONLINE_REJECTED);
 }
 
 static void end_pair(wlmi_online *o) {
@@ -154,7 +154,7 @@ void wlmi_online_withdraw(wlmi_online *o) {
 void wlmi_online_exclude(wlmi_online *o, int contender) {
   wlmi_online_withdraw(o);
   if (contender == o->challenger)
-    dismiss(o, WLM_ONLINE_ABANDONED);
+    dismiss(o, WLMI_ONLINE_ABANDONED);
   else if (contender != o->incumbent)
-    o->contenders[contender].fate = WLM_ONLINE_ABANDONED;
+    o->contenders[contender].fate = WLMI_ONLINE_ABANDONED;
 }

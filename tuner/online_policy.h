@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 enum {
-  WLM_ONLINE_CONTENDERS = 9, /* the first incumbent and its challengers */
-  WLM_ONLINE_SAMPLES = 24,   /* samples kept of each contender, and the most pairs of a challenger */
-  WLM_ONLINE_LEAST = 6       /* pairs before a challenger can be accepted or rejected */
+  WLMI_ONLINE_CONTENDERS = 9, /* the first incumbent and its challengers */
+  WLMI_ONLINE_SAMPLES = 24,   /* samples kept of each contender, and the most pairs of a challenger */
+  WLMI_ONLINE_LEAST = 6       /* pairs before a challenger can be accepted or rejected */
 };
 
 typedef struct wlmi_online_rules {
@@ -17,24 +17,24 @@ typedef struct wlmi_online_rules {
 } wlmi_online_rules;
 
 typedef enum wlmi_online_fate {
-  WLM_ONLINE_WAITING,  /* not decided; also the incumbent */
-  WLM_ONLINE_BEATEN,   /* was the incumbent until a challenger replaced it */
-  WLM_ONLINE_REJECTED, /* is not better */
-  WLM_ONLINE_ABANDONED /* far too slow, or could not run */
+  WLMI_ONLINE_WAITING,  /* not decided; also the incumbent */
+  WLMI_ONLINE_BEATEN,   /* was the incumbent until a challenger replaced it */
+  WLMI_ONLINE_REJECTED, /* is not better */
+  WLMI_ONLINE_ABANDONED /* far too slow, or could not run */
 } wlmi_online_fate;
 
 typedef struct wlmi_online_contender {
   double expected; /* expected time relative to the first incumbent's */
   wlmi_online_fate fate;
-  int64_t timed; /* the last WLM_ONLINE_SAMPLES of them, as a ring: */
-  double seconds[WLM_ONLINE_SAMPLES];
-  double ratios[WLM_ONLINE_SAMPLES]; /* of its pairs: its time divided by the incumbent's */
+  int64_t timed; /* the last WLMI_ONLINE_SAMPLES of them, as a ring: */
+  double seconds[WLMI_ONLINE_SAMPLES];
+  double ratios[WLMI_ONLINE_SAMPLES]; /* of its pairs: its time divided by the incumbent's */
   int pairs;
 } wlmi_online_contender;
 
 typedef struct wlmi_online {
   wlmi_online_rules rules;
-  wlmi_online_contender contenders[WLM_ONLINE_CONTENDERS];
+  wlmi_online_contender contenders[WLMI_ONLINE_CONTENDERS];
   int count, incumbent, challenger; /* challenger = count: there is none left */
   int64_t period, calls, trials, replacements;
   double first_seconds; /* of the first incumbent; 0 = not known yet */

@@ -18,11 +18,11 @@ typedef struct wlmi_online_mode {
   wlmi_device *device;
   wlm_online_options options;
   char *matrix_name;
-  char problem[WLM_SPEC_KEY];
+  char problem[WLMI_SPEC_KEY];
   int64_t n;
-  wlmi_operands operands;                           /* while the plan is created */
-  wlmi_contender contenders[WLM_ONLINE_CONTENDERS]; /* the first one is the selection's choice, or named by the caller
-                                                     */
+  wlmi_operands operands;                            /* while the plan is created */
+  wlmi_contender contenders[WLMI_ONLINE_CONTENDERS]; /* the first one is the selection's choice, or named by the caller
+                                                      */
   int count;
   wlmi_online online;
   int wants_argmax, is_tuning, is_closed;

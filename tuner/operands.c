@@ -199,8 +199,8 @@ static void fill(const wlmi_operands *operands, const wlmi_call_array *array, ui
 /* The struct that has an array: that of the call, or that of the host. */
 static char *struct_of(wlmi_operands *operands, const wlmi_array *array, int of_host) {
   wlmi_message_operands *m = operands->message;
-  if (array->in == WLM_IN_ATTENTION) return (char *)&operands->attention[of_host];
-  if (array->in == WLM_IN_MESSAGE) return (char *)(of_host ? &m->host : &m->call);
+  if (array->in == WLMI_IN_ATTENTION) return (char *)&operands->attention[of_host];
+  if (array->in == WLMI_IN_MESSAGE) return (char *)(of_host ? &m->host : &m->call);
   return (char *)(of_host ? &operands->host : &operands->call);
 }
 
@@ -250,7 +250,7 @@ static int64_t more_terms(const wlm_problem *p, const wlmi_array *array) {
 static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_t seed) {
   const wlm_problem *p = &operands->spec.problem;
   const wlm_csr *a = wlmi_matrix_csr(operands->matrix);
-  const int is_out = array->is_output, is_positions = array->element == WLM_ELEMENT_POSITION;
+  const int is_out = array->is_output, is_positions = array->element == WLMI_ELEMENT_POSITION;
   const int is_read = !is_out || (!array->result && !is_positions && operands->call.beta != 0);
   const int64_t lines = wlmi_array_lines(array, a->rows, a->cols, a->nnz);
   wlmi_call_array *o = is_out ? &operands->output[operands->outputs++] : &operands->input[operands->inputs++];
@@ -260,7 +260,7 @@ static wlm_status make(wlmi_operands *operands, const wlmi_array *array, uint64_
                          .is_positions = is_positions,
                          .of_edges = array->place == WLM_PLACE_EDGE,
                          .moves = array->columns == p->n && array->place != WLM_PLACE_ALL,
-                         .byte = is_positions ? WLM_POSITION_POISON : WLM_RESULT_POISON,
+                         .byte = is_positions ? WLMI_POSITION_POISON : WLMI_RESULT_POISON,
                          .type = wlmi_array_type(array, p),
                          .size = array->size,
                          .by_columns = is_by_columns(array),
@@ -282,7 +282,7 @@ static wlm_status make_message(wlmi_operands *operands) {
   WLM_CHECK(wlmi_message_parse(operands->spec.custom, &m->message));
   for (int i = 0; i < m->message.operands; i++)
     m->host.scalars[i] = m->call.scalars[i] =
-        m->message.operand[i].source == WLM_SOURCE_KEPT ? 0.4375 : 0.8125 - i / 8.0;
+        m->message.operand[i].source == WLMI_SOURCE_KEPT ? 0.4375 : 0.8125 - i / 8.0;
   if (operands->spec.problem.transpose) return make_rowptr(&operands->a, &m->rowptr);
   return WLM_OK;
 }
@@ -306,7 +306,7 @@ static wlm_status make_all(wlmi_operands *operands) {
   operands->host = operands->call;
   for (int i = 0; i < operands->arrays.count; i++) {
     const wlmi_array *array = &operands->arrays.list[i];
-    if (array->need != WLM_NEED_REFUSED) WLM_CHECK(make(operands, array, operands->seed + (uint64_t)i));
+    if (array->need != WLMI_NEED_REFUSED) WLM_CHECK(make(operands, array, operands->seed + (uint64_t)i));
   }
   return copy_inputs(operands, 0);
 }

@@ -20,7 +20,7 @@ typedef struct wlmi_buffer {
 
 /* The size of a guard zone, and what results and positions are filled with before a call: NaN, and an invalid
  * position. */
-enum { WLM_GUARD = 4096, WLM_RESULT_POISON = 0xFF, WLM_POSITION_POISON = 0xA5 };
+enum { WLMI_GUARD = 4096, WLMI_RESULT_POISON = 0xFF, WLMI_POSITION_POISON = 0xA5 };
 
 /* An array that the call reads or writes. On the host it is row-major; on the device column-major without padding, if
  * the problem says so. */
@@ -41,7 +41,7 @@ typedef struct wlmi_call_array {
   void *host; /* what it holds before a call; NULL = `byte` */
 } wlmi_call_array;
 
-enum { WLM_MAX_OUTPUTS = 2 * WLM_MAX_RESULTS };
+enum { WLMI_MAX_OUTPUTS = 2 * WLM_MAX_RESULTS };
 
 /* What only messages have. */
 typedef struct wlmi_message_operands {
@@ -62,7 +62,7 @@ typedef struct wlmi_operands {
   int64_t *order;  /* with transpose: the position in A of each entry of op(A); NULL = its own position */
   int64_t edges;   /* edges that the problem uses: nnz, or fewer with sampling */
   wlmi_arrays arrays;
-  wlmi_call_array input[WLM_MAX_ARRAYS], output[WLM_MAX_OUTPUTS]; /* output[0] is the main result */
+  wlmi_call_array input[WLMI_MAX_ARRAYS], output[WLMI_MAX_OUTPUTS]; /* output[0] is the main result */
   int inputs, outputs;
   wlmi_message_operands *message; /* of a message; otherwise NULL */
   uint64_t seed;

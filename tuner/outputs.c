@@ -30,14 +30,14 @@ wlm_status wlmi_buffer_make(wlmi_device *device, size_t size, int64_t rows, int6
     if (status != WLM_OK) return status;
   }
   const size_t bytes = count ? (size_t)count * size : 1;
-  const wlm_status status = device->ops->allocate(device, bytes + WLM_GUARD, &buffer->memory);
+  const wlm_status status = device->ops->allocate(device, bytes + WLMI_GUARD, &buffer->memory);
   if (status != WLM_OK) return wlmi_fail_in(status, "%s of %lld x %lld elements", what, (long long)rows, (long long)ld);
   buffer->size = bytes;
   return WLM_OK;
 }
 
 wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what) {
-  unsigned char bytes[WLM_GUARD];
+  unsigned char bytes[WLMI_GUARD];
   const wlm_status status = device->ops->copy_out(device, bytes, from, size);
   for (size_t i = 0; status == WLM_OK && i < size; i++)
     if (bytes[i] != byte) return wlmi_fail(WLM_ERR_MISMATCH, "byte %zu %s was written", i, what);
@@ -119,7 +119,7 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlmi_device *device = operands->device;
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
-    WLM_CHECK(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLM_GUARD));
+    WLM_CHECK(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLMI_GUARD));
   }
   WLM_CHECK(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
   for (int i = 0; i < operands->outputs; i++) {
@@ -150,10 +150,10 @@ static wlm_status check_output(const wlmi_operands *operands, const wlmi_call_ar
   wlmi_device *device = operands->device;
   const char *memory = wlmi_call_array_memory(operands, output), *begin = output->buffer.memory;
   const size_t used = wlmi_call_array_bytes(output);
-  const size_t guard = (size_t)(begin + output->buffer.size + WLM_GUARD - (memory + used));
+  const size_t guard = (size_t)(begin + output->buffer.size + WLMI_GUARD - (memory + used));
   char what[64];
   snprintf(what, sizeof what, "behind %s", output->name);
-  WLM_CHECK(wlmi_guard_check(device, memory + used, guard < WLM_GUARD ? guard : WLM_GUARD, output->byte, what));
+  WLM_CHECK(wlmi_guard_check(device, memory + used, guard < WLMI_GUARD ? guard : WLMI_GUARD, output->byte, what));
   snprintf(what, sizeof what, "before %s", output->name);
   if (memory > begin) WLM_CHECK(wlmi_guard_check(device, begin, (size_t)(memory - begin), output->byte, what));
   return padding ? check_padding(operands, output) : WLM_OK;

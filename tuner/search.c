@@ -39,13 +39,13 @@ enum { LEAST_FINAL_SAMPLES = 3, SHORT_CALLS = 3, SCREENING_SAMPLES = 2, MOST_REP
 typedef struct search {
   const wlmi_search_field *field;
   const wlmi_search_rules *rules;
-  double best[WLM_KINDS];
+  double best[WLMI_KINDS];
   double launch; /* the most that a single call cost besides its work, among those that have a sample */
   int warm;      /* whether there is a sample */
 } search;
 
-static double best_for(const double best[WLM_KINDS], int kind) {
-  return kind == WLM_PLAIN ? best[WLM_PLAIN] : fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
+static double best_for(const double best[WLMI_KINDS], int kind) {
+  return kind == WLMI_PLAIN ? best[WLMI_PLAIN] : fmin(best[WLMI_PLAIN], best[WLMI_PREPARED]);
 }
 
 /* ---- screening ---------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static wlm_status screen_one(search *s, int64_t i) {
   wlmi_method method;
   double first_call = 0;
   set_up(field, i, &method);
-  candidate->kind = method.prepared ? WLM_PREPARED : WLM_PLAIN;
+  candidate->kind = method.prepared ? WLMI_PREPARED : WLMI_PLAIN;
   if (!method.failure) field->glance(field->user, &method, &first_call);
   if (!method.failure) {
     wlm_status status = screen(s, &method, best_for(s->best, candidate->kind), candidate->expected, first_call);
@@ -183,10 +183,10 @@ static int finalists_by_seconds(const void *left, const void *right) {
   return (a->candidate > b->candidate) - (a->candidate < b->candidate);
 }
 
-static int kind_of(const wlmi_method *method) { return method->prepared ? WLM_PREPARED : WLM_PLAIN; }
+static int kind_of(const wlmi_method *method) { return method->prepared ? WLMI_PREPARED : WLMI_PLAIN; }
 
-static void find_best(const wlmi_finals *finals, double best[WLM_KINDS]) {
-  best[WLM_PLAIN] = best[WLM_PREPARED] = INFINITY;
+static void find_best(const wlmi_finals *finals, double best[WLMI_KINDS]) {
+  best[WLMI_PLAIN] = best[WLMI_PREPARED] = INFINITY;
   for (int i = 0; i < finals->count; i++)
     if (!finals->list[i].failure)
       best[kind_of(&finals->list[i])] = fmin(best[kind_of(&finals->list[i])], finals->list[i].seconds);
@@ -207,11 +207,11 @@ static void enter(const wlmi_search_field *field, const place *place, wlmi_metho
  * their screening time. */
 static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
-  int entered[WLM_KINDS] = {0}, failed = 0;
+  int entered[WLMI_KINDS] = {0}, failed = 0;
   place *places;
   int64_t count;
   WLM_CHECK(sort_screened(field, &places, &count));
-  for (int k = 0; k < WLM_KINDS; k++) s->best[k] = INFINITY;
+  for (int k = 0; k < WLMI_KINDS; k++) s->best[k] = INFINITY;
   for (int64_t p = count - 1; p >= 0; p--) s->best[field->candidates[places[p].i].kind] = places[p].seconds;
   for (int64_t p = 0; p < count; p++) {
     const int kind = field->candidates[places[p].i].kind;
@@ -220,7 +220,7 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
     enter(field, &places[p], &finalist);
     entered[kind] += !finalist.failure;
     failed += finalist.failure != NULL;
-    if (finalist.failure && failed > WLM_SEARCH_FAILURES)
+    if (finalist.failure && failed > WLMI_SEARCH_FAILURES)
       wlmi_method_release(&finalist);
     else
       finals->list[finals->count++] = finalist;
@@ -232,8 +232,8 @@ static wlm_status enter_first(search *s, const wlmi_search_round *round, wlmi_fi
 /* Keeps the best of the sorted list. Failed ones move to its end, to be reported; the others are released. */
 static void keep_best(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
   const wlmi_search_field *field = s->field;
-  double best[WLM_KINDS];
-  int kept[WLM_KINDS] = {0}, count = 0;
+  double best[WLMI_KINDS];
+  int kept[WLMI_KINDS] = {0}, count = 0;
   find_best(finals, best);
   for (int i = 0; i < finals->count; i++) {
     wlmi_method *finalist = &finals->list[i];
@@ -261,9 +261,9 @@ static int samples_for(const search *s, const wlmi_search_round *round, int last
 }
 
 static wlm_status play(const search *s, const wlmi_search_round *round, int last, wlmi_finals *finals) {
-  double best[WLM_KINDS];
+  double best[WLMI_KINDS];
   find_best(finals, best);
-  const double quickest = fmin(best[WLM_PLAIN], best[WLM_PREPARED]);
+  const double quickest = fmin(best[WLMI_PLAIN], best[WLMI_PREPARED]);
   if (!isfinite(quickest)) return WLM_OK;
   const int64_t calls = wlmi_calls_for(round->sample_seconds, quickest);
   const int samples = samples_for(s, round, last, finals, calls);
@@ -291,7 +291,7 @@ static wlm_status add_replacements(const search *s, wlmi_finals *finals, int *ad
   int64_t count;
   wlm_status status = sort_screened(field, &places, &count);
   *added = 0;
-  for (int64_t p = 0; status == WLM_OK && p < count && finals->count < WLM_SEARCH_FINALISTS; p++) {
+  for (int64_t p = 0; status == WLM_OK && p < count && finals->count < WLMI_SEARCH_FINALISTS; p++) {
     if (has_passed(finals, field->candidates[places[p].i].kind) || was_tried(finals, places[p].i)) continue;
     wlmi_method *finalist = &finals->list[finals->count++];
     enter(field, &places[p], finalist);
@@ -377,6 +377,6 @@ void wlmi_finals_release(wlmi_finals *finals) {
 
 wlmi_method *wlmi_finals_best(wlmi_finals *finals, int kind) {
   for (int i = 0; i < finals->count; i++)
-    if (!finals->list[i].failure && (kind != WLM_PLAIN || !finals->list[i].prepared)) return &finals->list[i];
+    if (!finals->list[i].failure && (kind != WLMI_PLAIN || !finals->list[i].prepared)) return &finals->list[i];
   return NULL;
 }

@@ -12,21 +12,21 @@ typedef struct wlmi_search_round {
 } wlmi_search_round;
 
 enum {
-  WLM_SEARCH_ROUNDS = 3,
-  WLM_SEARCH_METHODS = 24,  /* the largest `most` of a round */
-  WLM_SEARCH_FAILURES = 16, /* failures that are kept to be reported */
-  WLM_SEARCH_FINALISTS = WLM_KINDS * WLM_SEARCH_METHODS + WLM_SEARCH_FAILURES
+  WLMI_SEARCH_ROUNDS = 3,
+  WLMI_SEARCH_METHODS = 24,  /* the largest `most` of a round */
+  WLMI_SEARCH_FAILURES = 16, /* failures that are kept to be reported */
+  WLMI_SEARCH_FINALISTS = WLMI_KINDS * WLMI_SEARCH_METHODS + WLMI_SEARCH_FAILURES
 };
 typedef struct wlmi_search_rules {
   double abandon; /* a candidate that takes this many times the best gets no sample */
   double screening_seconds;
   double round_seconds; /* if a round would take longer, it takes fewer samples, in the last round at least 3 */
   int round_count;
-  wlmi_search_round rounds[WLM_SEARCH_ROUNDS];
+  wlmi_search_round rounds[WLMI_SEARCH_ROUNDS];
 } wlmi_search_rules;
 
 typedef struct wlmi_finals {
-  wlmi_method list[WLM_SEARCH_FINALISTS]; /* the fastest first; then those that the full comparison found wrong */
+  wlmi_method list[WLMI_SEARCH_FINALISTS]; /* the fastest first; then those that the full comparison found wrong */
   int count;
   int repeats; /* of the last round, because the machine was busy; the calmest one counts, */
   double lost; /* in which the calling thread did not run for this share; no spread is less. 0 = it was calm */

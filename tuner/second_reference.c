@@ -27,7 +27,7 @@ static wlm_status allocate(const wlmi_operands *o, wlmi_second_reference *refere
 }
 
 void wlmi_second_reference_release(wlmi_second_reference *reference) {
-  for (int i = 0; i < WLM_MAX_OUTPUTS; i++) {
+  for (int i = 0; i < WLMI_MAX_OUTPUTS; i++) {
     wlmi_free(reference->numbers[i]);
     wlmi_free(reference->positions[i]);
   }

@@ -7,8 +7,8 @@
 
 /* Of each output, lines without padding, in host memory; numbers or positions. */
 typedef struct wlmi_second_reference {
-  double *numbers[WLM_MAX_OUTPUTS];
-  int64_t *positions[WLM_MAX_OUTPUTS];
+  double *numbers[WLMI_MAX_OUTPUTS];
+  int64_t *positions[WLMI_MAX_OUTPUTS];
 } wlmi_second_reference;
 
 /* Computes it; its numbers must pass `check`. An error where there is no memory for it or no such kernel. Release it,

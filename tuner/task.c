@@ -13,7 +13,7 @@
 static const double entry_seconds = 100e-9, element_seconds = 20e-9;
 static const struct {
   double seconds, calls;
-} candidate_takes[] = {[WLM_TARGET_CUDA] = {10e-3, 20}, [WLM_TARGET_HOST] = {80e-3, 20}};
+} candidate_takes[] = {[WLMI_TARGET_CUDA] = {10e-3, 20}, [WLMI_TARGET_HOST] = {80e-3, 20}};
 /* The worth of a case at distance 0: its locality and its number of columns may still differ. */
 static const double least_worth = 0.25;
 
@@ -27,16 +27,16 @@ void wlmi_task_make(const wlmi_limits *limits, const wlm_stats *stats, int64_t m
                       .n = n,
                       .making = entry_seconds * (double)stats->nnz,
                       .measuring = element_seconds * dense + candidate * (double)candidates,
-                      .distance = WLM_MODEL_FAR};
+                      .distance = WLMI_MODEL_FAR};
   wlmi_task_update(task, candidates, left);
 }
 
 void wlmi_task_update(wlmi_task *task, int64_t candidates, int64_t left) {
   task->left = candidates ? (double)left / (double)candidates : 0;
-  task->state = !left                   ? WLM_TASK_DONE
-                : left == candidates    ? WLM_TASK_OPEN
-                : 2 * left > candidates ? WLM_TASK_BEGUN
-                                        : WLM_TASK_LEAST;
+  task->state = !left                   ? WLMI_TASK_DONE
+                : left == candidates    ? WLMI_TASK_OPEN
+                : 2 * left > candidates ? WLMI_TASK_BEGUN
+                                        : WLMI_TASK_LEAST;
 }
 
 void wlmi_tasks_learn(wlmi_task *list, int64_t count, const wlmi_point *point) {
@@ -61,8 +61,8 @@ int64_t wlmi_tasks_next(const wlmi_task *list, int64_t count, int64_t at_hand, d
   for (int64_t i = 0; i < count; i++) {
     const wlmi_task *p = &list[i];
     const double seconds = wlmi_task_seconds(p, at_hand);
-    if (p->state == WLM_TASK_DONE || (best >= 0 && p->state > list[best].state)) continue;
-    if (p->state != WLM_TASK_BEGUN && seconds > seconds_left) continue;
+    if (p->state == WLMI_TASK_DONE || (best >= 0 && p->state > list[best].state)) continue;
+    if (p->state != WLMI_TASK_BEGUN && seconds > seconds_left) continue;
     const double rate = worth(list, count, i) / seconds;
     if (best >= 0 && p->state == list[best].state && !(rate > most)) continue;
     best = i;
@@ -74,6 +74,6 @@ int64_t wlmi_tasks_next(const wlmi_task *list, int64_t count, int64_t at_hand, d
 double wlmi_tasks_share(const wlmi_task *list, int64_t count, int64_t i, double seconds_left) {
   double sum = 0;
   for (int64_t k = 0; k < count; k++)
-    if (list[k].state != WLM_TASK_DONE || k == i) sum += least_worth + list[k].distance;
+    if (list[k].state != WLMI_TASK_DONE || k == i) sum += least_worth + list[k].distance;
   return seconds_left * (least_worth + list[i].distance) / sum;
 }

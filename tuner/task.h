@@ -4,7 +4,7 @@
 #include "select/features.h"
 
 /* BEGUN: less than half of its candidates were measured. LEAST: half or more, which include the likely best. */
-typedef enum wlmi_task_state { WLM_TASK_BEGUN, WLM_TASK_OPEN, WLM_TASK_LEAST, WLM_TASK_DONE } wlmi_task_state;
+typedef enum wlmi_task_state { WLMI_TASK_BEGUN, WLMI_TASK_OPEN, WLMI_TASK_LEAST, WLMI_TASK_DONE } wlmi_task_state;
 
 /* A matrix and an N that may be tuned. */
 typedef struct wlmi_task {
@@ -13,7 +13,7 @@ typedef struct wlmi_task {
   int64_t matrix, n;
   double making, measuring; /* seconds: for making the matrix once; for measuring all candidates */
   double left;              /* the share of candidates that is not measured yet */
-  double distance;          /* to the nearest tuned case, at most WLM_MODEL_FAR */
+  double distance;          /* to the nearest tuned case, at most WLMI_MODEL_FAR */
 } wlmi_task;
 
 /* Uses only what is known before the matrix is made; `left` of its `candidates` are not measured yet. */

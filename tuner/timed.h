@@ -5,15 +5,15 @@
 
 #include "core/problem/variant.h"
 
-enum { WLM_PLAIN, WLM_PREPARED, WLM_KINDS }; /* whether a candidate must be prepared */
+enum { WLMI_PLAIN, WLMI_PREPARED, WLMI_KINDS }; /* whether a candidate must be prepared */
 
 /* When a candidate is measured: the likely best ones first, in case the budget ends the tuning. */
 typedef enum wlmi_rank {
-  WLM_RANK_PRESENT,   /* a plan would choose it now, so the others compare with it, */
-  WLM_RANK_RULE,      /* or if nothing had been tuned */
-  WLM_RANK_PREDICTED, /* the fastest first */
-  WLM_RANK_UNKNOWN,
-  WLM_RANK_DOUBTFUL /* predicted to be slow: not at all if time is short; the fastest first */
+  WLMI_RANK_PRESENT,   /* a plan would choose it now, so the others compare with it, */
+  WLMI_RANK_RULE,      /* or if nothing had been tuned */
+  WLMI_RANK_PREDICTED, /* the fastest first */
+  WLMI_RANK_UNKNOWN,
+  WLMI_RANK_DOUBTFUL /* predicted to be slow: not at all if time is short; the fastest first */
 } wlmi_rank;
 
 typedef struct wlmi_timed {
@@ -23,15 +23,15 @@ typedef struct wlmi_timed {
   int kind;
   int is_known; /* the time is from the store and need not be measured again */
   wlmi_rank rank;
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
 } wlmi_timed;
 
 /* ---- tune_order.c ---- */
 
 /* The predictions of a model that is near enough to be trusted. */
 typedef struct wlmi_doubt {
-  double best[WLM_KINDS]; /* seconds of the best unprepared candidate, and of the best of all */
-  double spread;          /* standard deviation of log(time) around them */
+  double best[WLMI_KINDS]; /* seconds of the best unprepared candidate, and of the best of all */
+  double spread;           /* standard deviation of log(time) around them */
 } wlmi_doubt;
 
 /* Marks as doubtful the candidates that are predicted to take more than twice the time of the best of their kind and

@@ -48,14 +48,14 @@ typedef struct lesson {
   wlmi_boost_sample *samples;
   example *examples; /* beside the samples */
   int64_t count, sample_capacity, example_capacity, point_capacity;
-  int64_t measured[WLM_MODEL_FAMILIES]; /* number of measured preparations behind model.prepare */
+  int64_t measured[WLMI_MODEL_FAMILIES]; /* number of measured preparations behind model.prepare */
 } lesson;
 
 static int family_of(lesson *l, const wlmi_candidate_list *list, const wlmi_candidate *candidate) {
   wlmi_model *m = &l->model;
   const char *name = list->families->list[candidate->value.family - 1].name;
   const int known = wlmi_model_family(m, &candidate->value);
-  if (known >= 0 || m->family_count == WLM_MODEL_FAMILIES || strlen(name) >= WLM_FAMILY_NAME) return known;
+  if (known >= 0 || m->family_count == WLMI_MODEL_FAMILIES || strlen(name) >= WLMI_FAMILY_NAME) return known;
   strcpy(m->families[m->family_count], name);
   m->family_ids[m->family_count] = candidate->value.family;
   return m->family_count++;
@@ -130,7 +130,7 @@ static int64_t add_up_cases(const wlmi_boost_sample *samples, int64_t count, con
       weights += (double)s->weight;
     }
     cases[made] = (wlmi_boost_sample){.target = (float)(sum / weights), .weight = 1};
-    memcpy(cases[made++].features, samples[begin].features, WLM_CASE_FEATURES * sizeof *cases->features);
+    memcpy(cases[made++].features, samples[begin].features, WLMI_CASE_FEATURES * sizeof *cases->features);
   }
   return made;
 }
@@ -281,7 +281,8 @@ wlm_status wlmi_models_train(wlmi_generator *generator, const wlmi_limits *limit
   WLM_TRY(list_classes(&classed, models));
   for (int64_t i = 0; i < models->class_count; i++) {
     count_matrices(&classed, i, &models->classes[i]);
-    if (models->classes[i].matrices >= WLM_TRAIN_MATRICES) WLM_TRY(train_class(generator, limits, &classed, i, models));
+    if (models->classes[i].matrices >= WLMI_TRAIN_MATRICES)
+      WLM_TRY(train_class(generator, limits, &classed, i, models));
   }
 done:
   wlmi_cases_release(&classed.cases);
@@ -320,7 +321,7 @@ wlm_status wlmi_learn(wlm_context *context, wlmi_models *models) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "training reads stored measurements, and the context has no user database");
   if (access(path, F_OK)) return WLM_OK;
-  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  WLM_TRY(wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   WLM_TRY(wlmi_measurement_set_add(&set, store, device_class));
   WLM_TRY(wlmi_models_train(wlmi_context_generator(context), &info->limits, set.records, set.count, models));
   for (int64_t i = 0; i < models->count; i++) WLM_TRY(keep(store, device_class, &models->models[i]));

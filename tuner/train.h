@@ -7,11 +7,11 @@
 #include "select/model.h"
 
 /* The least number of different matrices: with fewer a model is worse than the rules. */
-enum { WLM_TRAIN_MATRICES = 8 };
+enum { WLMI_TRAIN_MATRICES = 8 };
 
 /* A class of products (wlmi_model_class) with measurements. */
 typedef struct wlmi_taught {
-  char problems[WLM_PROBLEM_CLASS];
+  char problems[WLMI_PROBLEM_CLASS];
   int64_t matrices, cases; /* distinct matrices, and cases (matrix, operator and N) */
   int64_t model;           /* index; -1 = too few matrices */
 } wlmi_taught;

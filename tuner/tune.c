@@ -108,7 +108,7 @@ static wlm_status no_winner(const wlmi_tuning *t) {
 }
 
 static void warn_of_noise(const wlmi_tuning *t) {
-  if (!wlmi_spread_is_noisy(t->most_spread, WLM_PRECISE_SAMPLES)) return;
+  if (!wlmi_spread_is_noisy(t->most_spread, WLMI_PRECISE_SAMPLES)) return;
   if (t->summary.lost >= t->most_spread)
     wlmi_log(
         WLM_LOG_WARNING,
@@ -124,7 +124,7 @@ static void warn_of_noise(const wlmi_tuning *t) {
 
 static wlm_status search(wlmi_tuning *t) {
   const double long_look = t->options->min_sample_seconds, look = fmin(long_look, 0.5e-3);
-  const int samples = t->options->samples < WLM_PRECISE_SAMPLES ? WLM_PRECISE_SAMPLES : t->options->samples;
+  const int samples = t->options->samples < WLMI_PRECISE_SAMPLES ? WLMI_PRECISE_SAMPLES : t->options->samples;
   const wlmi_search_rules rules = {
       .abandon = 2,
       .screening_seconds = fmin(long_look, 0.2e-3),
@@ -152,7 +152,7 @@ static int64_t sort_out_known(wlmi_tuning *t) {
   int64_t precise = 0;
   for (int64_t i = 0; i < t->count; i++) {
     wlmi_timed candidate = t->candidates[i];
-    precise += candidate.samples >= WLM_PRECISE_SAMPLES;
+    precise += candidate.samples >= WLMI_PRECISE_SAMPLES;
     if (candidate.is_known) continue;
     candidate.seconds = 0; /* of a noisy measurement */
     t->candidates[i] = t->candidates[t->fresh];
@@ -171,7 +171,7 @@ static wlm_status begin_search(wlmi_tuning *t) {
   for (int64_t i = 0; i < t->fresh; i++)
     t->jobs[i] = (wlmi_compile_job){.variant = t->candidates[i].variant, .spec = &t->operands.spec};
   t->summary.making = wlmi_seconds() - t->started;
-  if (t->device->info.limits.target != WLM_TARGET_CUDA) return WLM_OK;
+  if (t->device->info.limits.target != WLMI_TARGET_CUDA) return WLM_OK;
   return wlmi_compile_begin(t->context, t->jobs, t->fresh, &t->compiling);
 }
 
@@ -189,7 +189,7 @@ static int wants_to_stop(void *user) { return wlmi_tuning_report(user, NULL) != 
 
 static wlm_status tune(wlmi_tuning *t) {
   int64_t precise;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec spec;
   wlmi_matrix_view view;
   WLM_CHECK(wlmi_context_spec(t->context, t->matrix, t->problem, &spec));

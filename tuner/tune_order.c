@@ -11,7 +11,7 @@ static const double slow = 2, spreads = 2;
 
 static int is_before(const wlmi_timed *a, const wlmi_timed *b) {
   if (a->rank != b->rank) return a->rank < b->rank;
-  return (a->rank == WLM_RANK_PREDICTED || a->rank == WLM_RANK_DOUBTFUL) && a->expected < b->expected;
+  return (a->rank == WLMI_RANK_PREDICTED || a->rank == WLMI_RANK_DOUBTFUL) && a->expected < b->expected;
 }
 
 int64_t wlmi_timed_doubt(wlmi_timed *list, int64_t count, const wlmi_doubt *doubt, int64_t most) {
@@ -20,12 +20,12 @@ int64_t wlmi_timed_doubt(wlmi_timed *list, int64_t count, const wlmi_doubt *doub
     double worst = 1; /* the predicted time divided by the limit */
     for (int64_t i = 0; i < count; i++) {
       const double excess = list[i].expected / (slow * exp(spreads * doubt->spread) * doubt->best[list[i].kind]);
-      if (list[i].rank != WLM_RANK_PREDICTED || !(excess > worst)) continue;
+      if (list[i].rank != WLMI_RANK_PREDICTED || !(excess > worst)) continue;
       slowest = &list[i];
       worst = excess;
     }
     if (!slowest) return marked;
-    slowest->rank = WLM_RANK_DOUBTFUL;
+    slowest->rank = WLMI_RANK_DOUBTFUL;
   }
   return most;
 }
@@ -47,15 +47,15 @@ void wlmi_timed_order(wlmi_timed *list, int64_t count, uint64_t seed) {
 }
 
 /* Only a near model of this device class may mark candidates as doubtful. */
-static int is_trusted(const wlmi_forecast *f) { return f->distance <= WLM_FAR && !f->borrowed && f->spread > 0; }
+static int is_trusted(const wlmi_forecast *f) { return f->distance <= WLMI_FAR && !f->borrowed && f->spread > 0; }
 
 static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
   wlmi_doubt doubt = {{INFINITY, INFINITY}, forecast->of.spread};
   for (int64_t i = 0; i < forecast->list->count; i++) {
     const double seconds = forecast->of.seconds[i];
     if (!(seconds > 0)) continue;
-    doubt.best[WLM_PREPARED] = fmin(doubt.best[WLM_PREPARED], seconds);
-    if (!forecast->list->candidates[i].prepares) doubt.best[WLM_PLAIN] = fmin(doubt.best[WLM_PLAIN], seconds);
+    doubt.best[WLMI_PREPARED] = fmin(doubt.best[WLMI_PREPARED], seconds);
+    if (!forecast->list->candidates[i].prepares) doubt.best[WLMI_PLAIN] = fmin(doubt.best[WLMI_PLAIN], seconds);
   }
   return doubt;
 }
@@ -64,12 +64,12 @@ static wlmi_doubt doubt_of(const wlmi_context_forecast *forecast) {
 static void expect(const wlmi_context_forecast *forecast, wlmi_timed *c) {
   const wlmi_forecast *f = &forecast->of;
   const wlmi_candidate *candidate = wlmi_candidate_named(forecast->list, c->variant);
-  if (candidate && f->distance <= WLM_MODEL_FAR) c->expected = f->seconds[candidate - forecast->list->candidates];
-  if (candidate) c->kind = candidate->prepares ? WLM_PREPARED : WLM_PLAIN;
-  c->rank = !strcmp(c->variant, f->present) ? WLM_RANK_PRESENT
-            : !strcmp(c->variant, f->rule)  ? WLM_RANK_RULE
-            : c->expected > 0               ? WLM_RANK_PREDICTED
-                                            : WLM_RANK_UNKNOWN;
+  if (candidate && f->distance <= WLMI_MODEL_FAR) c->expected = f->seconds[candidate - forecast->list->candidates];
+  if (candidate) c->kind = candidate->prepares ? WLMI_PREPARED : WLMI_PLAIN;
+  c->rank = !strcmp(c->variant, f->present) ? WLMI_RANK_PRESENT
+            : !strcmp(c->variant, f->rule)  ? WLMI_RANK_RULE
+            : c->expected > 0               ? WLMI_RANK_PREDICTED
+                                            : WLMI_RANK_UNKNOWN;
 }
 
 /* Puts the likely best first. At least half of the candidates are measured, whatever a model predicts. */

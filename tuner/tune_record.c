@@ -83,14 +83,14 @@ done:
 }
 
 wlm_status wlmi_tuning_put(wlmi_tuning *t, const wlmi_method *method, double prepare_seconds, const wlmi_timing *cold) {
-  char problem_key[WLM_SPEC_KEY];
+  char problem_key[WLMI_SPEC_KEY];
   wlmi_measurement_record record;
   wlmi_text reason = {0};
   wlm_status status;
   wlmi_spec_key(&t->operands.spec, problem_key);
   wlmi_measured_begin(t->context, t->options->matrix_name, t->stats, problem_key, t->problem->n,
                       t->candidates[method->candidate].variant, &record);
-  record.clock = WLM_CLOCK_HOT;
+  record.clock = WLMI_CLOCK_HOT;
   record.max_rel_err = method->max_rel_err;
   record.failed = method->failure != NULL;
   if (record.failed) {
@@ -102,7 +102,7 @@ wlm_status wlmi_tuning_put(wlmi_tuning *t, const wlmi_method *method, double pre
   }
   WLM_TRY(keep(t, &record));
   if (record.failed || !cold || !cold->samples) goto done;
-  record.clock = WLM_CLOCK_COLD;
+  record.clock = WLMI_CLOCK_COLD;
   wlmi_measured_time(&record, cold->median, cold->spread, cold->samples, 1);
   status = keep(t, &record);
 done:

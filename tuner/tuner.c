@@ -38,7 +38,7 @@ wlm_status wlmi_tuner_create(wlm_context *context, int again, wlmi_tuner **out) 
   wlmi_tuner *tuner = wlmi_alloc_zero(1, sizeof *tuner);
   if (!tuner) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a tuner");
   tuner->context = context;
-  WLM_TRY(wlmi_store_open(path, WLM_STORE_WRITE, &tuner->store));
+  WLM_TRY(wlmi_store_open(path, WLMI_STORE_WRITE, &tuner->store));
   if (!again) WLM_TRY(load_known(tuner));
   *out = tuner;
   tuner = NULL;
@@ -96,7 +96,7 @@ done:
 
 wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlmi_spec *spec, int64_t *left,
                            int64_t *count) {
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_timed *candidates;
   int64_t known = 0, works = 0, precise = 0;
   wlmi_spec_key(spec, key);
@@ -106,7 +106,7 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
   for (int64_t i = 0; i < *count; i++) {
     known += candidates[i].is_known;
     works += candidates[i].is_known && isfinite(candidates[i].seconds);
-    precise += candidates[i].samples >= WLM_PRECISE_SAMPLES;
+    precise += candidates[i].samples >= WLMI_PRECISE_SAMPLES;
   }
   *left = known == *count && works && !precise ? 1 : *count - known;
   wlmi_free(candidates);

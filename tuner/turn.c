@@ -21,7 +21,7 @@ static const struct timespec between_tries = {.tv_nsec = 100 * 1000 * 1000};
  * to which nobody else may write, because another user could keep the file locked. */
 static wlm_status lock_path(const wlmi_device_info *device, wlmi_text *path) {
   wlmi_text name = {0}, file = {0};
-  char key[WLM_HASH_HEX];
+  char key[WLMI_HASH_HEX];
   wlm_status status;
   wlmi_text_printf(&name, "%s/%s/%s", device->kind, device->name, device->bus);
   if (name.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the name of a lock file"));

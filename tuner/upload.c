@@ -110,7 +110,7 @@ void wlmi_upload_release(wlmi_upload *upload) {
 
 wlm_status wlmi_stand_in_make(wlm_context *context, const wlm_stats *stats, const wlmi_spec *spec,
                               wlmi_upload *upload) {
-  char name[WLM_STAND_IN_NAME];
+  char name[WLMI_STAND_IN_NAME];
   wlmi_csr_host csr = {0}, transposed = {0};
   wlm_status status;
   *upload = (wlmi_upload){.device = NULL};

@@ -110,7 +110,7 @@ wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, c
 }
 
 wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_verifier **out) {
-  static const wlmi_verify_limits limits = WLM_VERIFY_LIMITS_INIT;
+  static const wlmi_verify_limits limits = WLMI_VERIFY_LIMITS_INIT;
   return wlmi_verifier_create_within(operands, seed, &limits, out);
 }
 

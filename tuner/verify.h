@@ -12,7 +12,7 @@ typedef struct wlmi_verify_limits {
   int64_t rows;
   double host_products; /* the same where no second reference can be made */
 } wlmi_verify_limits;
-#define WLM_VERIFY_LIMITS_INIT \
+#define WLMI_VERIFY_LIMITS_INIT \
   { 1e8, 32e6, 4096, 4e9 }
 
 /* Computes the reference once for many plans: of all rows where that is cheap, otherwise of the longest, the first, the

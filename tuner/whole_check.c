@@ -20,9 +20,9 @@ enum { BATCH_ROWS = 4096, BATCH_NUMBERS = 1 << 22 /* of edges */ };
 struct wlmi_whole_check {
   const wlmi_operands *operands;
   wlmi_second_reference reference;
-  float *sizes[WLM_MAX_OUTPUTS]; /* of the terms of each line of numbers, as far as known */
-  double *nothing;               /* zeros, as many as the widest line has elements */
-  char *rows, *edges;            /* of each of op(A) and of A: 1 = a line of the present result is singled out */
+  float *sizes[WLMI_MAX_OUTPUTS]; /* of the terms of each line of numbers, as far as known */
+  double *nothing;                /* zeros, as many as the widest line has elements */
+  char *rows, *edges;             /* of each of op(A) and of A: 1 = a line of the present result is singled out */
 };
 
 /* ---- making it ------------------------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ wlm_status wlmi_whole_check_create(const wlmi_operands *operands, const wlmi_out
 void wlmi_whole_check_destroy(wlmi_whole_check *check) {
   if (!check) return;
   wlmi_second_reference_release(&check->reference);
-  for (int i = 0; i < WLM_MAX_OUTPUTS; i++) wlmi_free(check->sizes[i]);
+  for (int i = 0; i < WLMI_MAX_OUTPUTS; i++) wlmi_free(check->sizes[i]);
   wlmi_free(check->nothing);
   wlmi_free(check->rows);
   wlmi_free(check->edges);

@@ -44,7 +44,7 @@ wlm_status wlmi_file_write(const char *path, const char *text) {
   return failed ? wlmi_fail(WLM_ERR_IO, "%s: cannot be written; is the disk full?", path) : WLM_OK;
 }
 
-wlm_status wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_file_identity(const char *path, char hex[WLMI_HASH_HEX]) {
   struct stat file;
   wlmi_text text = {0};
   char *real = realpath(path, NULL);

@@ -15,7 +15,7 @@ wlm_status wlmi_file_write(const char *path, const char *text);
 
 /* Identifies a version of a file without reading it: a hash of its real path, size and time of the last change. ""
  * where there is no such file. WLM_ERR_OUT_OF_MEMORY alone. */
-wlm_status wlmi_file_identity(const char *path, char hex[WLM_HASH_HEX]);
+wlm_status wlmi_file_identity(const char *path, char hex[WLMI_HASH_HEX]);
 
 /* Writing a file so that it is always whole: a new file is written beside it, synced to the disk and renamed to it. A
  * reader sees the old content or the new one, also after a failure or a crash. What is no regular file (a pipe, a

@@ -11,10 +11,10 @@ typedef struct wlmi_hash {
 
 static inline int wlmi_hash_equal(wlmi_hash a, wlmi_hash b) { return a.high == b.high && a.low == b.low; }
 
-enum { WLM_HASH_HEX = 33 }; /* 32 digits and the NUL */
+enum { WLMI_HASH_HEX = 33 }; /* 32 digits and the NUL */
 
 wlmi_hash wlmi_hash_bytes(const void *data, size_t size);
-void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLM_HASH_HEX]);
+void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLMI_HASH_HEX]);
 int wlmi_hash_from_hex(const char *hex, wlmi_hash *hash); /* 1 when `hex` is exactly 32 hexadecimal digits */
 
 /* For data that does not lie in memory in one piece. */

@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 
-enum { WLM_WORK_ALIGNMENT = 16 }; /* of workspace and prepared memory, where kernels move 16 bytes at once */
+enum { WLMI_WORK_ALIGNMENT = 16 }; /* of workspace and prepared memory, where kernels move 16 bytes at once */
 
 typedef struct wlmi_pointer {
   const char *name;

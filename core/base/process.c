@@ -115,7 +115,7 @@ static char **other_environment(char *setting) {
 
 static int start_in(const wlmi_process *process, char *const *variables, starter *start, pid_t *child) {
   launch l = {.argv = process->argv, .variables = variables};
-  if (posix_spawn_file_actions_init(&l.files)) return WLM_PROCESS_MISSING;
+  if (posix_spawn_file_actions_init(&l.files)) return WLMI_PROCESS_MISSING;
   int fails = posix_spawnattr_init(&l.attributes);
   if (!fails) {
     fails = posix_spawnattr_setflags(&l.attributes, POSIX_SPAWN_SETPGROUP) || add_files(&l, process->output) ||
@@ -123,7 +123,7 @@ static int start_in(const wlmi_process *process, char *const *variables, starter
     posix_spawnattr_destroy(&l.attributes);
   }
   posix_spawn_file_actions_destroy(&l.files);
-  return fails ? WLM_PROCESS_MISSING : 0;
+  return fails ? WLMI_PROCESS_MISSING : 0;
 }
 
 static int begin(const wlmi_process *process, starter *start, pid_t *child) {
@@ -131,7 +131,7 @@ static int begin(const wlmi_process *process, starter *start, pid_t *child) {
   if (!process->temporary) return start_in(process, environ, start, child);
   wlmi_text_printf(&setting, "TMPDIR=%s", process->temporary);
   char **variables = setting.failed ? NULL : other_environment(setting.data);
-  const int result = variables ? start_in(process, variables, start, child) : WLM_PROCESS_NO_MEMORY;
+  const int result = variables ? start_in(process, variables, start, child) : WLMI_PROCESS_NO_MEMORY;
   wlmi_free(variables);
   wlmi_text_release(&setting);
   return result;
@@ -158,7 +158,7 @@ static int wait_for(pid_t child, double seconds) {
 static int run(const wlmi_process *process, starter *start) {
   pid_t child, waited;
   int state = 0;
-  if (atomic_load(&is_ending)) return WLM_PROCESS_KILLED;
+  if (atomic_load(&is_ending)) return WLMI_PROCESS_KILLED;
   const int fails = begin(process, start, &child);
   if (fails) return fails;
   const int slot = enter_group(child);
@@ -167,18 +167,18 @@ static int run(const wlmi_process *process, starter *start) {
   leave_group(slot);
   while ((waited = waitpid(child, &state, __WALL)) < 0 && errno == EINTR)
     ;
-  if (!in_time) return WLM_PROCESS_TOO_LONG;
-  if (waited < 0) return WLM_PROCESS_LOST;
-  if (!WIFEXITED(state)) return WLM_PROCESS_KILLED;
-  return WEXITSTATUS(state) == NOTHING_TO_RUN ? WLM_PROCESS_MISSING : WEXITSTATUS(state);
+  if (!in_time) return WLMI_PROCESS_TOO_LONG;
+  if (waited < 0) return WLMI_PROCESS_LOST;
+  if (!WIFEXITED(state)) return WLMI_PROCESS_KILLED;
+  return WEXITSTATUS(state) == NOTHING_TO_RUN ? WLMI_PROCESS_MISSING : WEXITSTATUS(state);
 }
 
 static atomic_int loses_statuses; /* 1 once an exit status was lost */
 
 int wlmi_process_run(const wlmi_process *process) {
-  if (wlmi_process_is_privileged()) return WLM_PROCESS_MISSING;
-  int result = atomic_load(&loses_statuses) ? WLM_PROCESS_LOST : run(process, start_directly);
-  if (result == WLM_PROCESS_LOST) {
+  if (wlmi_process_is_privileged()) return WLMI_PROCESS_MISSING;
+  int result = atomic_load(&loses_statuses) ? WLMI_PROCESS_LOST : run(process, start_directly);
+  if (result == WLMI_PROCESS_LOST) {
     atomic_store(&loses_statuses, 1);
     result = run(process, start_waited_for);
   }

@@ -12,11 +12,11 @@ typedef struct wlmi_process {
 } wlmi_process;
 
 enum {
-  WLM_PROCESS_KILLED = -1,   /* by a signal, or by wlmi_process_end_all */
-  WLM_PROCESS_MISSING = -2,  /* it did not start */
-  WLM_PROCESS_TOO_LONG = -3, /* it took more than `seconds` */
-  WLM_PROCESS_NO_MEMORY = -4,
-  WLM_PROCESS_LOST = -5 /* it ended, but another part of this program took its exit status */
+  WLMI_PROCESS_KILLED = -1,   /* by a signal, or by wlmi_process_end_all */
+  WLMI_PROCESS_MISSING = -2,  /* it did not start */
+  WLMI_PROCESS_TOO_LONG = -3, /* it took more than `seconds` */
+  WLMI_PROCESS_NO_MEMORY = -4,
+  WLMI_PROCESS_LOST = -5 /* it ended, but another part of this program took its exit status */
 };
 
 /* Runs a program and waits for its end. Returns its exit status, or one of the above. If this program ignores SIGCHLD

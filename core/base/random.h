@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define WLM_GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+#define WLMI_GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 typedef struct wlmi_random {
   uint64_t state;
@@ -18,10 +18,10 @@ static inline uint64_t wlmi_mix(uint64_t x) {
 
 /* `stream` numbers the purposes for which one seed is used. */
 static inline wlmi_random wlmi_random_for(uint64_t seed, uint64_t stream, uint64_t index) {
-  return (wlmi_random){wlmi_mix(wlmi_mix(seed + stream * WLM_GOLDEN) + index * WLM_GOLDEN)};
+  return (wlmi_random){wlmi_mix(wlmi_mix(seed + stream * WLMI_GOLDEN) + index * WLMI_GOLDEN)};
 }
 
-static inline uint64_t wlmi_random_next(wlmi_random *r) { return wlmi_mix(r->state += WLM_GOLDEN); }
+static inline uint64_t wlmi_random_next(wlmi_random *r) { return wlmi_mix(r->state += WLMI_GOLDEN); }
 
 /* 0 .. n - 1 for n > 0; the bias is below n / 2^64. */
 static inline int64_t wlmi_random_below(wlmi_random *r, int64_t n) {

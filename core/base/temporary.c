@@ -60,14 +60,14 @@ static void remove_left(void) {
 }
 
 /* The folder to make, for mkdtemp. Its path has no symbolic links, and no other user can exchange a folder on it. */
-static wlm_status find_place(char folder[WLM_TEMPORARY_NAME]) {
+static wlm_status find_place(char folder[WLMI_TEMPORARY_NAME]) {
   wlmi_text wanted = {0}, real = {0};
   int is_shared; /* as /tmp is, where others cannot touch this user's folder */
   wlm_status status;
   wlmi_text_printf(&wanted, "%s/" PREFIX "XXXXXX", root_folder());
   if (wanted.failed) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a temporary folder"));
   WLM_TRY(wlmi_private_path(wanted.data, 0, &real, &is_shared));
-  if (snprintf(folder, WLM_TEMPORARY_NAME, "%s", real.data) >= WLM_TEMPORARY_NAME)
+  if (snprintf(folder, WLMI_TEMPORARY_NAME, "%s", real.data) >= WLMI_TEMPORARY_NAME)
     status = wlmi_fail(WLM_ERR_IO, "%s: the path is too long", root_folder());
 done:
   wlmi_text_release(&wanted);

@@ -3,10 +3,10 @@
 
 #include "core/base/status.h"
 
-enum { WLM_TEMPORARY_NAME = 512 };
+enum { WLMI_TEMPORARY_NAME = 512 };
 
 typedef struct wlmi_temporary {
-  char folder[WLM_TEMPORARY_NAME]; /* absolute, without symbolic links */
+  char folder[WLMI_TEMPORARY_NAME]; /* absolute, without symbolic links */
   int lock; /* descriptor, whose lock says that the folder is in use; the system frees it when the process is killed */
 } wlmi_temporary;
 

@@ -27,9 +27,9 @@ wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines) {
   if (!lines->file)
     return wlmi_fail(errno ? WLM_ERR_IO : WLM_ERR_OUT_OF_MEMORY, "%s: cannot be opened: %s", lines->path,
                      errno ? strerror(errno) : "out of memory");
-  lines->buffer = wlmi_alloc(WLM_LINES_BUFFER + 1); /* a NUL always fits behind the last line */
+  lines->buffer = wlmi_alloc(WLMI_LINES_BUFFER + 1); /* a NUL always fits behind the last line */
   lines->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!lines->buffer || !lines->c_locale || gzbuffer(lines->file, WLM_LINES_BUFFER / 2)) {
+  if (!lines->buffer || !lines->c_locale || gzbuffer(lines->file, WLMI_LINES_BUFFER / 2)) {
     wlmi_lines_close(lines);
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "%s: read buffer", path);
   }
@@ -56,7 +56,7 @@ static wlm_status fill(wlmi_lines *lines) {
   lines->end -= lines->at;
   memmove(lines->buffer, lines->buffer + lines->at, lines->end);
   lines->at = 0;
-  int size = gzread(lines->file, lines->buffer + lines->end, (unsigned)(WLM_LINES_BUFFER - lines->end));
+  int size = gzread(lines->file, lines->buffer + lines->end, (unsigned)(WLMI_LINES_BUFFER - lines->end));
   int code = Z_OK;
   if (size == 0) gzerror(lines->file, &code); /* a file cut short reads as its end, with the error set */
   if (size < 0 || code != Z_OK) return read_failed(lines);
@@ -89,7 +89,7 @@ wlm_status wlmi_lines_next(wlmi_lines *lines, char **line) {
   /* One byte more than the line's end: a \n may follow a \r. */
   for (size = line_size(lines, 0); lines->at + size + 1 >= lines->end && !lines->drained;
        size = line_size(lines, size)) {
-    if (lines->at == 0 && lines->end == WLM_LINES_BUFFER) size = cut_line(lines, size);
+    if (lines->at == 0 && lines->end == WLMI_LINES_BUFFER) size = cut_line(lines, size);
     WLM_CHECK(fill(lines));
   }
   if (lines->at == lines->end) return WLM_OK;
@@ -153,7 +153,7 @@ wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at
   } while (**at == 0 || strchr(marks, **at));
   if (!lines->is_cut || strchr("%#", **at)) return WLM_OK;
   return wlmi_words_fail(lines, WLM_ERR_PARSE, "a line of more than %d bytes; break it up or remove it",
-                         WLM_LINES_BUFFER);
+                         WLMI_LINES_BUFFER);
 }
 
 static int is_word_end(const wlmi_lines *lines, char c) {

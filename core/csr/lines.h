@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 
-enum { WLM_LINES_BUFFER = 1 << 18 };
+enum { WLMI_LINES_BUFFER = 1 << 18 };
 
 typedef struct wlmi_lines {
   const char *path; /* the caller's, or "standard input" */

@@ -80,7 +80,7 @@ static wlm_status read_size(reader *r) {
                            "the file ends before its size line; expected 'rows columns entries' here");
   WLM_CHECK(wlmi_words_int(r->lines, &at, "number of rows", 0, INT32_MAX, &r->rows));
   WLM_CHECK(wlmi_words_int(r->lines, &at, "number of columns", 0, INT32_MAX, &r->cols));
-  WLM_CHECK(wlmi_words_int(r->lines, &at, "number of entries", 0, WLM_MOST_SIZE, &r->declared));
+  WLM_CHECK(wlmi_words_int(r->lines, &at, "number of entries", 0, WLMI_MOST_SIZE, &r->declared));
   WLM_CHECK(wlmi_words_end(r->lines, at));
   if (r->symmetry != SYMMETRY_GENERAL && r->rows != r->cols)
     return wlmi_words_fail(r->lines, WLM_ERR_PARSE,

@@ -97,7 +97,7 @@ static int read_shape(const char *text, wlmi_npz_array *array) {
   array->count = 1;
   for (array->dimensions = 0; *text != ')'; array->dimensions++) {
     int64_t *size = &array->shape[array->dimensions];
-    if (array->dimensions == WLM_NPZ_DIMENSIONS || !(text = wlmi_parse_int64(text, size)) || !wlmi_is_size(*size) ||
+    if (array->dimensions == WLMI_NPZ_DIMENSIONS || !(text = wlmi_parse_int64(text, size)) || !wlmi_is_size(*size) ||
         __builtin_mul_overflow(array->count, *size, &array->count) || !wlmi_is_size(array->count))
       return 0;
     text += strspn(text, ", ");

@@ -10,7 +10,7 @@ typedef struct wlmi_npz {
   size_t size; /* of the file */
 } wlmi_npz;
 
-enum { WLM_NPZ_DIMENSIONS = 4 };
+enum { WLMI_NPZ_DIMENSIONS = 4 };
 
 /* One array of the file. */
 typedef struct wlmi_npz_array {
@@ -18,7 +18,7 @@ typedef struct wlmi_npz_array {
   char kind;        /* b, i, u, f: NumPy's letter of the type, as S and U of texts */
   int item;         /* bytes of one element */
   int dimensions;   /* 0 = one element without an axis */
-  int64_t shape[WLM_NPZ_DIMENSIONS];
+  int64_t shape[WLMI_NPZ_DIMENSIONS];
   int64_t count; /* of elements */
 } wlmi_npz_array;
 

@@ -88,7 +88,7 @@ static wlm_status check_sample(const int64_t *sample, int64_t base, const wlm_st
   return WLM_OK;
 }
 
-int64_t wlmi_stats_sample_count(int64_t nnz) { return nnz < WLM_STATS_SAMPLES ? nnz : WLM_STATS_SAMPLES; }
+int64_t wlmi_stats_sample_count(int64_t nnz) { return nnz < WLMI_STATS_SAMPLES ? nnz : WLMI_STATS_SAMPLES; }
 
 /* floor(k * nnz / count) without the product, which may not fit. */
 int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k) {
@@ -147,7 +147,7 @@ wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, int
 /* colind is read once rowptr has shown that nnz is right. */
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                               const void *colind, wlm_index colind_type, wlm_stats *out) {
-  int64_t sample[WLM_STATS_SAMPLES];
+  int64_t sample[WLMI_STATS_SAMPLES];
   wlm_stats s;
   WLM_CHECK(check_sizes(rowptr, rows, cols, nnz, colind != NULL));
   WLM_CHECK(wlmi_stats_rows(rowptr, rowptr_type, 0, rows, cols, nnz, &s));

@@ -3,14 +3,14 @@
 
 #include "core/base/status.h"
 
-enum { WLM_STATS_SAMPLES = 4096 };
+enum { WLMI_STATS_SAMPLES = 4096 };
 
 /* A fingerprint of 0, 0 was not computed. */
 static inline int wlmi_stats_has_fingerprint(const wlm_stats *stats) {
   return stats->fingerprint[0] || stats->fingerprint[1];
 }
 
-/* The fingerprint reads colind only at min(nnz, WLM_STATS_SAMPLES) evenly spaced positions, so that a matrix
+/* The fingerprint reads colind only at min(nnz, WLMI_STATS_SAMPLES) evenly spaced positions, so that a matrix
  * in device memory need not be copied whole: position k, 0 <= k < wlmi_stats_sample_count(nnz). */
 int64_t wlmi_stats_sample_count(int64_t nnz);
 int64_t wlmi_stats_sample_position(int64_t nnz, int64_t k);

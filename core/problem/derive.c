@@ -45,24 +45,24 @@ static void derive_operation(const wlmi_expression *e, int at, wlmi_text parts[3
   int in[3] = {0};
   wlmi_expression_operands(e, at, in);
   switch (e->nodes[at].which) {
-    case WLM_NEGATE: add_product(e, at, "-1", &parts[0], text); break;
-    case WLM_PLUS:
+    case WLMI_NEGATE: add_product(e, at, "-1", &parts[0], text); break;
+    case WLMI_PLUS:
       add_product(e, at, "1", &parts[0], text);
       add_product(e, at, "1", &parts[1], text);
       break;
-    case WLM_MINUS:
+    case WLMI_MINUS:
       add_product(e, at, "1", &parts[0], text);
       add_product(e, at, "-1", &parts[1], text);
       break;
-    case WLM_MULTIPLY:
+    case WLMI_MULTIPLY:
       add_product(e, at, "$1", &parts[0], text);
       add_product(e, at, "$0", &parts[1], text);
       break;
-    case WLM_DIVIDE: /* divides twice: the square of a divisor may be out of range where the quotient is not */
+    case WLMI_DIVIDE: /* divides twice: the square of a divisor may be out of range where the quotient is not */
       add_product(e, at, "1/$1", &parts[0], text);
       add_product(e, at, "-$0/$1/$1", &parts[1], text);
       break;
-    case WLM_CHOOSE:
+    case WLMI_CHOOSE:
       text->failed |= parts[1].failed | parts[2].failed;
       if (!parts[1].size && !parts[2].size) break;
       wlmi_text_puts(text, "(");
@@ -78,11 +78,11 @@ static void derive(const wlmi_expression *e, int at, int operand, wlmi_text *tex
   const wlmi_node *node = &e->nodes[at];
   wlmi_text parts[3] = {{0}};
   int in[3] = {0};
-  if (node->kind == WLM_NODE_OPERAND && node->which == operand) wlmi_text_puts(text, "1");
-  if (node->kind == WLM_NODE_OPERAND || node->kind == WLM_NODE_NUMBER) return;
+  if (node->kind == WLMI_NODE_OPERAND && node->which == operand) wlmi_text_puts(text, "1");
+  if (node->kind == WLMI_NODE_OPERAND || node->kind == WLMI_NODE_NUMBER) return;
   wlmi_expression_operands(e, at, in);
   for (int i = 0; i < node->arity; i++) derive(e, in[i], operand, &parts[i]);
-  if (node->kind == WLM_NODE_FUNCTION)
+  if (node->kind == WLMI_NODE_FUNCTION)
     for (int i = 0; i < node->arity; i++) add_product(e, at, wlmi_functions[node->which].by[i], &parts[i], text);
   else
     derive_operation(e, at, parts, text);
@@ -149,10 +149,10 @@ static void print_upstream(const wlmi_message *message, int r, int64_t most_edge
   const wlmi_result_kind kind = message->result[r].kind;
   char name[2 * WLM_OPERAND_NAME], mean[2 * WLM_OPERAND_NAME];
   wlmi_text terms = {0};
-  if (kind == WLM_RESULT_SCORE) {
+  if (kind == WLMI_RESULT_SCORE) {
     for (int i = r + 1; i < message->results; i++) {
       const wlmi_expression *value = &message->result[i].value;
-      if (message->result[i].kind != WLM_RESULT_SOFTMAX) continue;
+      if (message->result[i].kind != WLMI_RESULT_SOFTMAX) continue;
       new_name(message, 'd', i, name);
       new_name(message, 'c', i, mean);
       plus(&terms);
@@ -168,12 +168,12 @@ static void print_upstream(const wlmi_message *message, int r, int64_t most_edge
   }
   new_name(message, 'd', r, name);
   wlmi_text_puts(text, name);
-  if (kind == WLM_RESULT_MEAN && most_edges)
+  if (kind == WLMI_RESULT_MEAN && most_edges)
     wlmi_text_printf(text, "*(1/fmin(degree,%lld))", (long long)most_edges);
-  else if (kind == WLM_RESULT_MEAN)
+  else if (kind == WLMI_RESULT_MEAN)
     wlmi_text_puts(text, "*(1/degree)");
-  if (kind == WLM_RESULT_PROD) print_others(message, r, text);
-  if (kind == WLM_RESULT_SOFTMAX) {
+  if (kind == WLMI_RESULT_PROD) print_others(message, r, text);
+  if (kind == WLMI_RESULT_SOFTMAX) {
     wlmi_text_puts(text, "*");
     print_weight(message, wlmi_message_score(message), text);
   }
@@ -233,9 +233,9 @@ static void declare_upstream(const wlmi_message *message, int r, const wlmi_text
   const struct {
     char letter;
     const char *as;
-  } candidates[] = {{'d', kind == WLM_RESULT_EDGE       ? "edge"
-                          : kind == WLM_RESULT_EDGE_SUM ? "edge:heads"
-                                                        : "row"},
+  } candidates[] = {{'d', kind == WLMI_RESULT_EDGE       ? "edge"
+                          : kind == WLMI_RESULT_EDGE_SUM ? "edge:heads"
+                                                         : "row"},
                     {'p', "row"},
                     {'z', "row"},
                     {'w', "row:wins"},
@@ -253,7 +253,7 @@ static wlm_status check_places(const wlmi_message *message, const int *by, int c
   int rows = 0, columns = 0;
   for (int i = 0; i < count; i++) {
     const wlmi_message_operand *o = &message->operand[by[i]];
-    if (o->place == WLM_PLACE_ALL || o->source == WLM_SOURCE_DEGREE || o->source == WLM_SOURCE_KEPT ||
+    if (o->place == WLM_PLACE_ALL || o->source == WLMI_SOURCE_DEGREE || o->source == WLMI_SOURCE_KEPT ||
         o->width >= WLM_WIDTH_WINS)
       return wlmi_fail(WLM_ERR_UNSUPPORTED,
                        "wlm_message_gradient: by %s, which has no place; only operands of rows, "
@@ -326,7 +326,7 @@ static wlm_status print_body(const wlmi_message *message, const int *by, int cou
     wlmi_text value = {0};
     const char *name = message->name[message->operands + i];
     if (!mentions(body, name)) continue;
-    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, &value);
+    wlmi_expression_print(&message->sum[i], WLMI_SPELL_NORMAL, &value);
     prepend_sum(name, &value, body);
   }
   return status;
@@ -353,7 +353,7 @@ static wlm_status print_gradient(const wlmi_message *message, const int *by, int
   wlm_status status = print_body(message, by, count, most_edges, &body);
   for (int i = 0; i < message->operands; i++) {
     const wlmi_message_operand *o = &message->operand[i];
-    if (o->source != WLM_SOURCE_VALUES && o->source != WLM_SOURCE_DEGREE && mentions(&body, message->name[i]))
+    if (o->source != WLMI_SOURCE_VALUES && o->source != WLMI_SOURCE_DEGREE && mentions(&body, message->name[i]))
       wlmi_text_printf(text, "%s:%s:%s;", message->name[i], wlmi_place_names[o->place], wlmi_width_names[o->width]);
   }
   for (int r = 0; r < message->results; r++) declare_upstream(message, r, &body, text);

@@ -126,7 +126,7 @@ static wlmi_node *add(parser *p, wlmi_node_kind kind, int which, int arity) {
   e->nodes[e->count] = (wlmi_node){.kind = kind, .which = which, .arity = arity, .size = size};
   p->height += 1 - arity;
   if (p->height > e->depth) e->depth = p->height;
-  if (p->height > WLM_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
+  if (p->height > WLMI_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
   return p->status == WLM_OK ? &e->nodes[e->count++] : &nowhere;
 }
 
@@ -134,7 +134,7 @@ static void parse_ternary(parser *p);
 
 /* Keeps the fewest digits that give the same double, so that 0.5, .5 and 5e-1 get one spelling. */
 static void parse_number(parser *p) {
-  char text[64], digits[WLM_NUMBER_DIGITS];
+  char text[64], digits[WLMI_NUMBER_DIGITS];
   const size_t size = p->end - p->at;
   if (size >= sizeof text) {
     fail(p, "a number has at most %d characters", (int)sizeof text - 1);
@@ -149,7 +149,7 @@ static void parse_number(parser *p) {
   while (strtod(digits, NULL) != value && ++precision <= 17);
   wlmi_c_locale_leave(locale);
   if (isinf(value)) fail(p, "%s is beyond the range of double; infinity is written inf", text);
-  wlmi_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
+  wlmi_node *node = add(p, WLMI_NODE_NUMBER, 0, 0);
   node->value = value;
   memcpy(node->digits, digits, sizeof digits);
   next(p);
@@ -160,7 +160,7 @@ static int find_function(const parser *p) {
   const char *name = p->text + p->at;
   size_t size = p->end - p->at;
   for (int strip = 0; strip < 2 && (!strip || (size > 1 && name[size - 1] == 'f')); strip++)
-    for (int i = 0; i < WLM_FUNCTIONS; i++) {
+    for (int i = 0; i < WLMI_FUNCTIONS; i++) {
       const wlmi_function *f = &wlmi_functions[i];
       if (strlen(f->name) == size - (size_t)strip && !strncmp(f->name, name, strlen(f->name)) &&
           (!strip || (f->name == f->means && !f->own)))
@@ -199,12 +199,12 @@ static void parse_call(parser *p, int index) {
     fail(p, "%s takes %d argument%s, not %d", f->name, f->arity, f->arity == 1 ? "" : "s", given);
   }
   expect(p, ")", "after the arguments");
-  if (p->status == WLM_OK) add(p, WLM_NODE_FUNCTION, index, f->arity);
+  if (p->status == WLM_OK) add(p, WLMI_NODE_FUNCTION, index, f->arity);
 }
 
 static void parse_name(parser *p) {
   if (is(p, "inf") || is(p, "INFINITY")) {
-    wlmi_node *node = add(p, WLM_NODE_NUMBER, 0, 0);
+    wlmi_node *node = add(p, WLMI_NODE_NUMBER, 0, 0);
     node->value = (double)INFINITY;
     memcpy(node->digits, "inf", 4);
     next(p);
@@ -212,7 +212,7 @@ static void parse_name(parser *p) {
   }
   for (int i = 0; i < p->count; i++)
     if (p->operands & 1u << i && is(p, p->names[i])) {
-      add(p, WLM_NODE_OPERAND, i, 0);
+      add(p, WLMI_NODE_OPERAND, i, 0);
       next(p);
       return;
     }
@@ -225,11 +225,11 @@ static void parse_name(parser *p) {
 
 static void parse_unary(parser *p) {
   const int c = p->at < p->end ? (unsigned char)p->text[p->at] : 0;
-  if (++p->nesting > 4 * WLM_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
+  if (++p->nesting > 4 * WLMI_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
   if (c == '-' || c == '+' || is(p, "!")) {
     next(p);
     parse_unary(p);
-    if (c != '+') add(p, WLM_NODE_OPERATION, c == '-' ? WLM_NEGATE : WLM_NOT, 1);
+    if (c != '+') add(p, WLMI_NODE_OPERATION, c == '-' ? WLMI_NEGATE : WLMI_NOT, 1);
   } else if (c == '(') {
     next(p);
     parse_ternary(p);
@@ -245,7 +245,7 @@ static void parse_unary(parser *p) {
 }
 
 static int binary_in_hand(const parser *p) {
-  for (int i = 0; i < WLM_OPERATIONS; i++)
+  for (int i = 0; i < WLMI_OPERATIONS; i++)
     if (wlmi_operations[i].arity == 2 && is(p, wlmi_operations[i].text)) return i;
   return -1;
 }
@@ -255,18 +255,18 @@ static void parse_binary(parser *p, int least) {
   for (int found; (found = binary_in_hand(p)) >= 0 && wlmi_operations[found].precedence >= least;) {
     next(p);
     parse_binary(p, wlmi_operations[found].precedence + 1);
-    add(p, WLM_NODE_OPERATION, found, 2);
+    add(p, WLMI_NODE_OPERATION, found, 2);
   }
 }
 
 static void parse_ternary(parser *p) {
-  parse_binary(p, WLM_TERNARY + 1);
+  parse_binary(p, WLMI_TERNARY + 1);
   if (!accept(p, "?")) return;
-  if (++p->nesting > 4 * WLM_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
+  if (++p->nesting > 4 * WLMI_EXPRESSION_DEPTH) fail(p, "this is nested too deeply");
   parse_ternary(p);
   expect(p, ":", "after '?' and its value");
   parse_ternary(p);
-  add(p, WLM_NODE_OPERATION, WLM_CHOOSE, 3);
+  add(p, WLMI_NODE_OPERATION, WLMI_CHOOSE, 3);
   p->nesting--;
 }
 
@@ -274,20 +274,20 @@ static void parse_ternary(parser *p) {
 static wlm_status check_normal_form(const char *part, const wlmi_expression *expression) {
   wlmi_text text = {0};
   wlm_status status = WLM_OK;
-  wlmi_expression_print(expression, WLM_SPELL_NORMAL, &text);
+  wlmi_expression_print(expression, WLMI_SPELL_NORMAL, &text);
   if (text.failed)
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "op:%s", part);
-  else if (text.size > WLM_EXPRESSION_TEXT)
+  else if (text.size > WLMI_EXPRESSION_TEXT)
     status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters in normal form, at most %d are allowed",
-                       part, text.size, WLM_EXPRESSION_TEXT);
+                       part, text.size, WLMI_EXPRESSION_TEXT);
   wlmi_text_release(&text);
   return status;
 }
 
 static wlm_status parse(parser *p, size_t size) {
-  if (size > WLM_EXPRESSION_TEXT)
+  if (size > WLMI_EXPRESSION_TEXT)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op:%s has %zu characters, at most %d are allowed", p->part, size,
-                     WLM_EXPRESSION_TEXT);
+                     WLMI_EXPRESSION_TEXT);
   p->size = size;
   next(p);
   parse_ternary(p);
@@ -302,7 +302,7 @@ wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size
   parser p = {.part = part,
               .text = text,
               .names = wlmi_operand_names,
-              .count = WLM_OPERANDS,
+              .count = WLMI_OPERANDS,
               .operands = operands,
               .out = expression};
   *expression = (wlmi_expression){0};

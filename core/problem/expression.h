@@ -13,37 +13,37 @@ typedef enum wlmi_operand {
   WLM_OPERAND_ACC,
   WLM_OPERAND_X,
   WLM_OPERAND_DEGREE,
-  WLM_OPERANDS
+  WLMI_OPERANDS
 } wlmi_operand;
 
 typedef enum wlmi_arithmetic {
-  WLM_NEGATE,
-  WLM_NOT,
-  WLM_MULTIPLY,
-  WLM_DIVIDE,
-  WLM_PLUS,
-  WLM_MINUS,
-  WLM_LESS,
-  WLM_LESS_EQUAL,
-  WLM_GREATER,
-  WLM_GREATER_EQUAL,
-  WLM_EQUAL,
-  WLM_NOT_EQUAL,
-  WLM_AND,
-  WLM_OR,
-  WLM_CHOOSE /* ?: */
+  WLMI_NEGATE,
+  WLMI_NOT,
+  WLMI_MULTIPLY,
+  WLMI_DIVIDE,
+  WLMI_PLUS,
+  WLMI_MINUS,
+  WLMI_LESS,
+  WLMI_LESS_EQUAL,
+  WLMI_GREATER,
+  WLMI_GREATER_EQUAL,
+  WLMI_EQUAL,
+  WLMI_NOT_EQUAL,
+  WLMI_AND,
+  WLMI_OR,
+  WLMI_CHOOSE /* ?: */
 } wlmi_arithmetic;
-enum { WLM_OPERATIONS = WLM_CHOOSE + 1 };
+enum { WLMI_OPERATIONS = WLMI_CHOOSE + 1 };
 
-enum { WLM_TERNARY = 1, WLM_UNARY = 8 };
+enum { WLMI_TERNARY = 1, WLMI_UNARY = 8 };
 typedef struct wlmi_operation_info {
   const char *text;
-  int precedence; /* WLM_TERNARY to WLM_UNARY */
+  int precedence; /* WLMI_TERNARY to WLMI_UNARY */
   int arity;
   int is_truth, of_truths; /* its result; its operands, of ?: the first */
 } wlmi_operation_info;
 extern const wlmi_operation_info wlmi_operations[]; /* by wlmi_arithmetic */
-extern const char *const wlmi_operand_names[WLM_OPERANDS];
+extern const char *const wlmi_operand_names[WLMI_OPERANDS];
 
 /* The functions of C's <math.h> that every device has, and ours. Written with or without the f of the float form: the
  * one of the accumulator's type is called. */
@@ -59,12 +59,17 @@ typedef struct wlmi_function {
   double (*two)(double, double);
   double (*three)(double, double, double);
 } wlmi_function;
-enum { WLM_FUNCTIONS = 40 };
+enum { WLMI_FUNCTIONS = 40 };
 extern const wlmi_function wlmi_functions[];
 
-typedef enum wlmi_node_kind { WLM_NODE_NUMBER, WLM_NODE_OPERAND, WLM_NODE_OPERATION, WLM_NODE_FUNCTION } wlmi_node_kind;
+typedef enum wlmi_node_kind {
+  WLMI_NODE_NUMBER,
+  WLMI_NODE_OPERAND,
+  WLMI_NODE_OPERATION,
+  WLMI_NODE_FUNCTION
+} wlmi_node_kind;
 /* Characters of a number; of an expression, as given and in normal form; the depth of its evaluation; and its names. */
-enum { WLM_NUMBER_DIGITS = 24, WLM_EXPRESSION_TEXT = 2048, WLM_EXPRESSION_DEPTH = 32, WLM_EXPRESSION_NAMES = 32 };
+enum { WLMI_NUMBER_DIGITS = 24, WLMI_EXPRESSION_TEXT = 2048, WLMI_EXPRESSION_DEPTH = 32, WLMI_EXPRESSION_NAMES = 32 };
 
 typedef struct wlmi_node {
   wlmi_node_kind kind;
@@ -72,14 +77,14 @@ typedef struct wlmi_node {
   int arity;
   int size; /* nodes of the subtree that ends here */
   double value;
-  char digits[WLM_NUMBER_DIGITS];
+  char digits[WLMI_NUMBER_DIGITS];
 } wlmi_node;
 
 /* Postfix: the operands of an operation stand before it. */
 typedef struct wlmi_expression {
   wlmi_node *nodes;
   int count, capacity;      /* count 0 = there is none */
-  int depth;                /* stack depth that an evaluation needs, at most WLM_EXPRESSION_DEPTH */
+  int depth;                /* stack depth that an evaluation needs, at most WLMI_EXPRESSION_DEPTH */
   const char *const *names; /* of its operands, where they are not those of an operator; not owned */
 } wlmi_expression;
 
@@ -88,15 +93,15 @@ typedef struct wlmi_expression {
 wlm_status wlmi_expression_parse(const char *part, const char *text, size_t size, unsigned int operands,
                                  wlmi_expression *expression);
 /* The same over operands with names of their own, which must outlive the expression; an operand is its index. In C they
- * are written as v_NAME. At most WLM_EXPRESSION_NAMES. */
+ * are written as v_NAME. At most WLMI_EXPRESSION_NAMES. */
 wlm_status wlmi_expression_parse_named(const char *part, const char *text, size_t size, const char *const *names,
                                        int count, wlmi_expression *expression);
 void wlmi_expression_release(wlmi_expression *expression); /* also of a zeroed one */
 
 typedef enum wlmi_spelling {
-  WLM_SPELL_NORMAL, /* without spaces and needless parentheses; parsing it gives the same text again */
-  WLM_SPELL_FLOAT,  /* C over float operands */
-  WLM_SPELL_DOUBLE  /* C over double operands */
+  WLMI_SPELL_NORMAL, /* without spaces and needless parentheses; parsing it gives the same text again */
+  WLMI_SPELL_FLOAT,  /* C over float operands */
+  WLMI_SPELL_DOUBLE  /* C over double operands */
 } wlmi_spelling;
 void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spelling, wlmi_text *text);
 /* The subtree that ends at node `at`, in parentheses where it is an operation. */

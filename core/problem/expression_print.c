@@ -9,18 +9,18 @@
 
 /* "fmaxf": what a function is called in C. */
 static void print_name(const wlmi_function *function, wlmi_spelling spelling, wlmi_text *text) {
-  const char *before = function->own && spelling != WLM_SPELL_NORMAL ? "wlm_" : "";
-  wlmi_text_printf(text, "%s%s%s", before, function->means, !function->own && spelling == WLM_SPELL_FLOAT ? "f" : "");
+  const char *before = function->own && spelling != WLMI_SPELL_NORMAL ? "wlm_" : "";
+  wlmi_text_printf(text, "%s%s%s", before, function->means, !function->own && spelling == WLMI_SPELL_FLOAT ? "f" : "");
 }
 
 static void print_number(const wlmi_node *node, wlmi_spelling spelling, wlmi_text *text) {
-  if (spelling == WLM_SPELL_NORMAL)
+  if (spelling == WLMI_SPELL_NORMAL)
     wlmi_text_puts(text, node->digits);
   else if (isinf(node->value))
     wlmi_text_puts(text, "WLM_INF");
   else
     wlmi_text_printf(text, "%s%s%s", node->digits, strpbrk(node->digits, ".eE") ? "" : ".",
-                     spelling == WLM_SPELL_FLOAT ? "f" : "");
+                     spelling == WLMI_SPELL_FLOAT ? "f" : "");
 }
 
 /* The last operand of a node ends right before it. */
@@ -38,15 +38,15 @@ static void print_operation(const wlmi_expression *e, int at, wlmi_spelling spel
   if (o->arity == 1) {
     if (o->text[0] == '-' && text->size && text->data[text->size - 1] == '-') wlmi_text_puts(text, " ");
     wlmi_text_puts(text, o->text);
-    print(e, operands[0], WLM_UNARY, o->of_truths, spelling, text);
+    print(e, operands[0], WLMI_UNARY, o->of_truths, spelling, text);
     return;
   }
   print(e, operands[0], o->precedence + (o->arity == 3), o->of_truths, spelling, text);
   wlmi_text_puts(text, o->text);
   if (o->arity == 3) {
-    print(e, operands[1], WLM_TERNARY, 0, spelling, text);
+    print(e, operands[1], WLMI_TERNARY, 0, spelling, text);
     wlmi_text_puts(text, ":");
-    print(e, operands[2], WLM_TERNARY, 0, spelling, text);
+    print(e, operands[2], WLMI_TERNARY, 0, spelling, text);
   } else {
     print(e, operands[1], o->precedence + 1, o->of_truths, spelling, text);
   }
@@ -58,26 +58,26 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
   const wlmi_node *node = &e->nodes[at];
   int operands[3] = {0};
   switch (node->kind) {
-    case WLM_NODE_NUMBER: print_number(node, spelling, text); break;
-    case WLM_NODE_OPERAND:
+    case WLMI_NODE_NUMBER: print_number(node, spelling, text); break;
+    case WLMI_NODE_OPERAND:
       if (e->names) {
-        wlmi_text_printf(text, "%s%s", spelling == WLM_SPELL_NORMAL ? "" : "v_", e->names[node->which]);
+        wlmi_text_printf(text, "%s%s", spelling == WLMI_SPELL_NORMAL ? "" : "v_", e->names[node->which]);
         break;
       }
-      if (node->which == WLM_OPERAND_DEGREE && spelling != WLM_SPELL_NORMAL) wlmi_text_puts(text, "(wlm_acc_t)");
+      if (node->which == WLM_OPERAND_DEGREE && spelling != WLMI_SPELL_NORMAL) wlmi_text_puts(text, "(wlm_acc_t)");
       wlmi_text_puts(text, wlmi_operand_names[node->which]);
       break;
-    case WLM_NODE_FUNCTION:
+    case WLMI_NODE_FUNCTION:
       wlmi_expression_operands(e, at, operands);
       print_name(&wlmi_functions[node->which], spelling, text);
       for (int i = 0; i < node->arity; i++) {
         wlmi_text_puts(text, i ? "," : "(");
-        print(e, operands[i], WLM_TERNARY, 0, spelling, text);
+        print(e, operands[i], WLMI_TERNARY, 0, spelling, text);
       }
       wlmi_text_puts(text, ")");
       break;
-    case WLM_NODE_OPERATION: {
-      int turned = wlmi_operations[node->which].is_truth && !as_truth && spelling != WLM_SPELL_NORMAL;
+    case WLMI_NODE_OPERATION: {
+      int turned = wlmi_operations[node->which].is_truth && !as_truth && spelling != WLMI_SPELL_NORMAL;
       int enclosed = turned || wlmi_operations[node->which].precedence < least;
       if (enclosed) wlmi_text_puts(text, turned ? "(wlm_acc_t)(" : "(");
       print_operation(e, at, spelling, text);
@@ -87,11 +87,11 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
 }
 
 void wlmi_expression_print(const wlmi_expression *expression, wlmi_spelling spelling, wlmi_text *text) {
-  print(expression, expression->count - 1, WLM_TERNARY, 0, spelling, text);
+  print(expression, expression->count - 1, WLMI_TERNARY, 0, spelling, text);
 }
 
 void wlmi_expression_print_node(const wlmi_expression *expression, int at, wlmi_text *text) {
-  print(expression, at, WLM_UNARY + 1, 0, WLM_SPELL_NORMAL, text);
+  print(expression, at, WLMI_UNARY + 1, 0, WLMI_SPELL_NORMAL, text);
 }
 
 /* ---- properties ----------------------------------------------------------------------------------- */
@@ -104,22 +104,22 @@ static int count_of(const wlmi_expression *expression, wlmi_node_kind kind, int 
 }
 
 int wlmi_expression_uses(const wlmi_expression *expression, int operand) {
-  return count_of(expression, WLM_NODE_OPERAND, operand) > 0;
+  return count_of(expression, WLMI_NODE_OPERAND, operand) > 0;
 }
 
 int wlmi_expression_calls(const wlmi_expression *expression, int function) {
-  return count_of(expression, WLM_NODE_FUNCTION, function) > 0;
+  return count_of(expression, WLMI_NODE_FUNCTION, function) > 0;
 }
 
 int wlmi_expression_roundings(const wlmi_expression *expression) {
-  return count_of(expression, WLM_NODE_OPERATION, -1) + 4 * count_of(expression, WLM_NODE_FUNCTION, -1);
+  return count_of(expression, WLMI_NODE_OPERATION, -1) + 4 * count_of(expression, WLMI_NODE_FUNCTION, -1);
 }
 
 double wlmi_expression_largest(const wlmi_expression *expression) {
   double largest = 0;
   for (int i = 0; i < expression->count; i++) {
     const wlmi_node *node = &expression->nodes[i];
-    if (node->kind == WLM_NODE_NUMBER && isfinite(node->value)) largest = fmax(largest, node->value);
+    if (node->kind == WLMI_NODE_NUMBER && isfinite(node->value)) largest = fmax(largest, node->value);
   }
   return largest;
 }

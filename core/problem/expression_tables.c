@@ -57,25 +57,25 @@ const wlmi_function wlmi_functions[] = {
     THREE(fma, "$1", "$0", "1"),
     {"expscale", "expscale", 3, 1, {"$f", "-$f", "expscale($0,$1,1)"}, .three = expscale},
 };
-_Static_assert(sizeof wlmi_functions / sizeof *wlmi_functions == WLM_FUNCTIONS, "one row a function");
+_Static_assert(sizeof wlmi_functions / sizeof *wlmi_functions == WLMI_FUNCTIONS, "one row a function");
 
-const char *const wlmi_operand_names[WLM_OPERANDS] = {"a", "b", "acc", "x", "degree"};
+const char *const wlmi_operand_names[WLMI_OPERANDS] = {"a", "b", "acc", "x", "degree"};
 
 const wlmi_operation_info wlmi_operations[] = {
-    [WLM_NEGATE] = {"-", WLM_UNARY, 1, 0, 0},
-    [WLM_NOT] = {"!", WLM_UNARY, 1, 1, 1},
-    [WLM_MULTIPLY] = {"*", 7, 2, 0, 0},
-    [WLM_DIVIDE] = {"/", 7, 2, 0, 0},
-    [WLM_PLUS] = {"+", 6, 2, 0, 0},
-    [WLM_MINUS] = {"-", 6, 2, 0, 0},
-    [WLM_LESS] = {"<", 5, 2, 1, 0},
-    [WLM_LESS_EQUAL] = {"<=", 5, 2, 1, 0},
-    [WLM_GREATER] = {">", 5, 2, 1, 0},
-    [WLM_GREATER_EQUAL] = {">=", 5, 2, 1, 0},
-    [WLM_EQUAL] = {"==", 4, 2, 1, 0},
-    [WLM_NOT_EQUAL] = {"!=", 4, 2, 1, 0},
-    [WLM_AND] = {"&&", 3, 2, 1, 1},
-    [WLM_OR] = {"||", 2, 2, 1, 1},
-    [WLM_CHOOSE] = {"?", WLM_TERNARY, 3, 0, 1},
+    [WLMI_NEGATE] = {"-", WLMI_UNARY, 1, 0, 0},
+    [WLMI_NOT] = {"!", WLMI_UNARY, 1, 1, 1},
+    [WLMI_MULTIPLY] = {"*", 7, 2, 0, 0},
+    [WLMI_DIVIDE] = {"/", 7, 2, 0, 0},
+    [WLMI_PLUS] = {"+", 6, 2, 0, 0},
+    [WLMI_MINUS] = {"-", 6, 2, 0, 0},
+    [WLMI_LESS] = {"<", 5, 2, 1, 0},
+    [WLMI_LESS_EQUAL] = {"<=", 5, 2, 1, 0},
+    [WLMI_GREATER] = {">", 5, 2, 1, 0},
+    [WLMI_GREATER_EQUAL] = {">=", 5, 2, 1, 0},
+    [WLMI_EQUAL] = {"==", 4, 2, 1, 0},
+    [WLMI_NOT_EQUAL] = {"!=", 4, 2, 1, 0},
+    [WLMI_AND] = {"&&", 3, 2, 1, 1},
+    [WLMI_OR] = {"||", 2, 2, 1, 1},
+    [WLMI_CHOOSE] = {"?", WLMI_TERNARY, 3, 0, 1},
 };
-_Static_assert(sizeof wlmi_operations / sizeof *wlmi_operations == WLM_OPERATIONS, "one row an operation");
+_Static_assert(sizeof wlmi_operations / sizeof *wlmi_operations == WLMI_OPERATIONS, "one row an operation");

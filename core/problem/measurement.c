@@ -11,8 +11,8 @@ static int has_clock(const wlmi_measurement_record *record, const char *clock) {
   return record->clock && !strcmp(record->clock, clock);
 }
 
-int wlmi_measurement_is_cold(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_COLD); }
-int wlmi_measurement_is_online(const wlmi_measurement_record *record) { return has_clock(record, WLM_CLOCK_ONLINE); }
+int wlmi_measurement_is_cold(const wlmi_measurement_record *record) { return has_clock(record, WLMI_CLOCK_COLD); }
+int wlmi_measurement_is_online(const wlmi_measurement_record *record) { return has_clock(record, WLMI_CLOCK_ONLINE); }
 
 int wlmi_failure_is_lasting(wlm_status status) {
   switch (status) {
@@ -42,7 +42,7 @@ int wlmi_measurement_is_passing(const wlmi_measurement_record *record) {
 static const double noisy_spread = 0.25, noisy_screening = 1;
 
 int wlmi_spread_is_noisy(double spread, int samples) {
-  return spread > (samples < WLM_PRECISE_SAMPLES ? noisy_screening : noisy_spread);
+  return spread > (samples < WLMI_PRECISE_SAMPLES ? noisy_screening : noisy_spread);
 }
 
 int wlmi_measurement_is_noisy(const wlmi_measurement_record *record) {

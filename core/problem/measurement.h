@@ -57,14 +57,14 @@ int wlmi_spread_is_noisy(double spread, int samples);
 int wlmi_measurement_is_noisy(const wlmi_measurement_record *record);
 
 /* What `clock` says of how a time was taken. Hot, as for most: one call after the other. */
-#define WLM_CLOCK_HOT "hot"
+#define WLMI_CLOCK_HOT "hot"
 /* Cold: a call that found none of its operands in cache. Such a record accompanies a hot one and never decides a
  * choice. */
-#define WLM_CLOCK_COLD "cold"
+#define WLMI_CLOCK_COLD "cold"
 /* A measurement with fewer samples is a screening run. It ranks a kernel, but cannot win against kernels with precise
  * times. */
-#define WLM_PRECISE_SAMPLES 3
+#define WLMI_PRECISE_SAMPLES 3
 int wlmi_measurement_is_cold(const wlmi_measurement_record *record);
 /* Online: online tuning timed a program's own calls. Counts as a screening run, however many samples it has. */
-#define WLM_CLOCK_ONLINE "online"
+#define WLMI_CLOCK_ONLINE "online"
 int wlmi_measurement_is_online(const wlmi_measurement_record *record);

@@ -7,8 +7,8 @@
 
 #include "core/problem/slice.h"
 
-const char *const wlmi_result_kind_names[WLM_RESULT_KINDS] = {"sum",     "mean",  "max",  "min",     "prod",
-                                                              "softmax", "score", "edge", "edge_sum"};
+const char *const wlmi_result_kind_names[WLMI_RESULT_KINDS] = {"sum",     "mean",  "max",  "min",     "prod",
+                                                               "softmax", "score", "edge", "edge_sum"};
 const char *const wlmi_place_names[] = {"row", "column", "edge", "all"};
 const char *const wlmi_width_names[] = {"n", "heads", "1", "wins", "base", "scale"};
 enum { WIDTHS = sizeof wlmi_width_names / sizeof *wlmi_width_names };
@@ -18,17 +18,17 @@ static const struct known {
   const char *name;
   wlmi_message_operand operand;
 } known[] = {
-    {"a", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_VALUES}},
-    {"b", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
-    {"e", {WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
-    {"k", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
-    {"x", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
-    {"y", {WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY}},
-    {"degree", {WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE}},
-    {"kept", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_KEPT}},
+    {"a", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_VALUES}},
+    {"b", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLMI_SOURCE_MEMORY}},
+    {"e", {WLM_PLACE_EDGE, WLM_WIDTH_N, WLMI_SOURCE_MEMORY}},
+    {"k", {WLM_PLACE_COLUMN, WLM_WIDTH_N, WLMI_SOURCE_MEMORY}},
+    {"x", {WLM_PLACE_ROW, WLM_WIDTH_N, WLMI_SOURCE_MEMORY}},
+    {"y", {WLM_PLACE_ROW, WLM_WIDTH_N, WLMI_SOURCE_MEMORY}},
+    {"degree", {WLM_PLACE_ROW, WLM_WIDTH_ONE, WLMI_SOURCE_DEGREE}},
+    {"kept", {WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_KEPT}},
 };
-enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED + WLM_MAX_SUMS };
-_Static_assert((int)TABLE <= (int)WLM_EXPRESSION_NAMES, "expressions may name all of them");
+enum { KNOWN = sizeof known / sizeof *known, DECLARED = WLM_MAX_OPERANDS, TABLE = KNOWN + DECLARED + WLMI_MAX_SUMS };
+_Static_assert((int)TABLE <= (int)WLMI_EXPRESSION_NAMES, "expressions may name all of them");
 
 /* Names under which results are parsed: the declared operands, the known ones that were not declared, and the sums. */
 typedef struct table {
@@ -59,14 +59,14 @@ static int is_same(const wlmi_message_operand *a, const wlmi_message_operand *b)
   return a->place == b->place && a->width == b->width;
 }
 
-int wlmi_result_is_of_row(wlmi_result_kind kind) { return kind < WLM_RESULT_EDGE; }
-int wlmi_result_is_extreme(wlmi_result_kind kind) { return kind == WLM_RESULT_MAX || kind == WLM_RESULT_MIN; }
+int wlmi_result_is_of_row(wlmi_result_kind kind) { return kind < WLMI_RESULT_EDGE; }
+int wlmi_result_is_extreme(wlmi_result_kind kind) { return kind == WLMI_RESULT_MAX || kind == WLMI_RESULT_MIN; }
 
 static int is_operand_name(wlmi_slice name) {
   if (!name.size || name.size >= WLM_OPERAND_NAME || isdigit((unsigned char)name.text[0])) return 0;
   for (size_t i = 0; i < name.size; i++)
     if (!isalnum((unsigned char)name.text[i]) && name.text[i] != '_') return 0;
-  for (int i = 0; i < WLM_FUNCTIONS; i++)
+  for (int i = 0; i < WLMI_FUNCTIONS; i++)
     if (wlmi_slice_is(name, wlmi_functions[i].name)) return 0;
   return !wlmi_slice_is(name, "inf") && !wlmi_slice_is(name, "INFINITY");
 }
@@ -109,7 +109,7 @@ static wlm_status declare(wlmi_slice part, table *t) {
         (int)name.size, name.text, shown(width_text, text, sizeof text), wlmi_place_names[place]);
   const wlmi_message_operand operand = {
       (wlm_place)place, (wlm_width)width,
-      place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLM_SOURCE_NUMBER : WLM_SOURCE_MEMORY};
+      place == WLM_PLACE_ALL && width == WLM_WIDTH_ONE ? WLMI_SOURCE_NUMBER : WLMI_SOURCE_MEMORY};
   const int k = find_known(name);
   if (wlmi_slice_index(name, t->names, t->count) >= 0 || (k >= 0 && t->as_known & 1u << k))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %.*s is declared twice; declare it once", (int)name.size,
@@ -118,7 +118,7 @@ static wlm_status declare(wlmi_slice part, table *t) {
     t->as_known |= 1u << k;
     return WLM_OK;
   }
-  if (k >= 0 && known[k].operand.source != WLM_SOURCE_MEMORY)
+  if (k >= 0 && known[k].operand.source != WLMI_SOURCE_MEMORY)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: operand %s is %s:%s and nothing else; use another name",
                      known[k].name, wlmi_place_names[known[k].operand.place], wlmi_width_names[known[k].operand.width]);
   if (t->count == DECLARED)
@@ -154,7 +154,7 @@ static wlm_status parse_result(wlmi_slice part, const table *t, wlmi_message *me
   char text[64];
   wlmi_slice rest = part;
   const wlmi_slice name = cut(&rest, '=');
-  const int kind = wlmi_slice_index(name, wlmi_result_kind_names, WLM_RESULT_KINDS);
+  const int kind = wlmi_slice_index(name, wlmi_result_kind_names, WLMI_RESULT_KINDS);
   if (kind < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: '%s' is no result; results are sum, mean, max, min, prod, softmax, score, edge and edge_sum, "
@@ -162,12 +162,12 @@ static wlm_status parse_result(wlmi_slice part, const table *t, wlmi_message *me
                      shown(name, text, sizeof text));
   if (message->results == WLM_MAX_RESULTS)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d results; leave some out", WLM_MAX_RESULTS);
-  if (kind == WLM_RESULT_SOFTMAX && wlmi_message_score(message) < 0)
+  if (kind == WLMI_RESULT_SOFTMAX && wlmi_message_score(message) < 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: softmax needs a score before it: 'score=EXPRESSION;softmax=...'");
   wlmi_message_result *result = &message->result[message->results];
   wlm_status status = wlmi_expression_parse_named(wlmi_result_kind_names[kind], rest.text, rest.size, t->names,
                                                   t->count, &result->value);
-  if (status == WLM_OK && kind == WLM_RESULT_SCORE) status = check_score(message, t, &result->value);
+  if (status == WLM_OK && kind == WLMI_RESULT_SCORE) status = check_score(message, t, &result->value);
   if (status != WLM_OK) return status; /* the message releases what was parsed */
   result->kind = (wlmi_result_kind)kind;
   message->results++;
@@ -184,13 +184,13 @@ static wlm_status parse_sum(wlmi_slice part, table *t, wlmi_message *message) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      "op: '%s' is no name for a sum, or that of something else; use another one",
                      shown(name, text, sizeof text));
-  if (message->sums == WLM_MAX_SUMS)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d sums; leave some out", WLM_MAX_SUMS);
+  if (message->sums == WLMI_MAX_SUMS)
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "op: more than %d sums; leave some out", WLMI_MAX_SUMS);
   const wlm_status status =
       wlmi_expression_parse_named("edge_sum", rest.text, rest.size, t->names, t->count, &message->sum[message->sums]);
   if (status != WLM_OK) return status;
   message->sums++;
-  add_operand(t, name, (wlmi_message_operand){WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_MEMORY});
+  add_operand(t, name, (wlmi_message_operand){WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_MEMORY});
   return WLM_OK;
 }
 
@@ -205,7 +205,7 @@ static int is_used(const wlmi_message *message, int operand) {
 static void rename_operands(const wlmi_message *message, const int *place_of, wlmi_expression *value) {
   value->names = message->names;
   for (int i = 0; i < value->count; i++)
-    if (value->nodes[i].kind == WLM_NODE_OPERAND) value->nodes[i].which = place_of[value->nodes[i].which];
+    if (value->nodes[i].kind == WLMI_NODE_OPERAND) value->nodes[i].which = place_of[value->nodes[i].which];
 }
 
 /* Keeps the operands that are used, and makes the expressions point to them. */
@@ -236,7 +236,7 @@ static int is_sum(wlmi_slice part) {
   cut(&part, ':');
   const size_t size = part.size ? strcspn(part.text, "=:;") : 0;
   return size < part.size && part.text[size] == '=' &&
-         wlmi_slice_is(wlmi_slice_trim((wlmi_slice){part.text, size}), wlmi_result_kind_names[WLM_RESULT_EDGE_SUM]);
+         wlmi_slice_is(wlmi_slice_trim((wlmi_slice){part.text, size}), wlmi_result_kind_names[WLMI_RESULT_EDGE_SUM]);
 }
 
 static wlm_status parse_parts(wlmi_slice rest, table *t, wlmi_message *message) {
@@ -268,7 +268,7 @@ int wlmi_message_has_edge_lines(const wlmi_message *message) {
   for (int i = 0; i < message->operands; i++)
     if (message->operand[i].place == WLM_PLACE_EDGE && message->operand[i].width == WLM_WIDTH_N) return 1;
   for (int r = 0; r < message->results; r++)
-    if (message->result[r].kind == WLM_RESULT_EDGE) return 1;
+    if (message->result[r].kind == WLMI_RESULT_EDGE) return 1;
   return 0;
 }
 
@@ -280,17 +280,17 @@ int64_t wlmi_width_columns(const wlm_problem *p, wlm_width width) {
 }
 
 wlm_width wlmi_result_width(wlmi_result_kind kind) {
-  return kind == WLM_RESULT_SCORE ? WLM_WIDTH_BASE : kind == WLM_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
+  return kind == WLMI_RESULT_SCORE ? WLM_WIDTH_BASE : kind == WLMI_RESULT_EDGE_SUM ? WLM_WIDTH_HEADS : WLM_WIDTH_N;
 }
 
 int wlmi_message_score(const wlmi_message *message) {
   for (int r = 0; r < message->results; r++)
-    if (message->result[r].kind == WLM_RESULT_SCORE) return r;
+    if (message->result[r].kind == WLMI_RESULT_SCORE) return r;
   return -1;
 }
 
 void wlmi_message_release(wlmi_message *message) {
-  for (int i = 0; i < WLM_MAX_SUMS; i++) wlmi_expression_release(&message->sum[i]);
+  for (int i = 0; i < WLMI_MAX_SUMS; i++) wlmi_expression_release(&message->sum[i]);
   for (int r = 0; r < WLM_MAX_RESULTS; r++) wlmi_expression_release(&message->result[r].value);
   *message = (wlmi_message){0};
 }
@@ -310,11 +310,11 @@ void wlmi_message_print(const wlmi_message *message, wlmi_text *text) {
   }
   for (int i = 0; i < message->sums; i++) {
     wlmi_text_printf(text, "%s:edge_sum=", message->name[message->operands + i]);
-    wlmi_expression_print(&message->sum[i], WLM_SPELL_NORMAL, text);
+    wlmi_expression_print(&message->sum[i], WLMI_SPELL_NORMAL, text);
     wlmi_text_puts(text, ";");
   }
   for (int r = 0; r < message->results; r++) {
     wlmi_text_printf(text, "%s%s=", r ? ";" : "", wlmi_result_kind_names[message->result[r].kind]);
-    wlmi_expression_print(&message->result[r].value, WLM_SPELL_NORMAL, text);
+    wlmi_expression_print(&message->result[r].value, WLMI_SPELL_NORMAL, text);
   }
 }

@@ -5,28 +5,28 @@
 #include "warploom/warploom_message.h"
 
 typedef enum wlmi_result_kind {
-  WLM_RESULT_SUM,
-  WLM_RESULT_MEAN,
-  WLM_RESULT_MAX,
-  WLM_RESULT_MIN,
-  WLM_RESULT_PROD,
-  WLM_RESULT_SOFTMAX,
-  WLM_RESULT_SCORE, /* two numbers for each head of a row; the results before have n */
-  WLM_RESULT_EDGE,
-  WLM_RESULT_EDGE_SUM,
-  WLM_RESULT_KINDS
+  WLMI_RESULT_SUM,
+  WLMI_RESULT_MEAN,
+  WLMI_RESULT_MAX,
+  WLMI_RESULT_MIN,
+  WLMI_RESULT_PROD,
+  WLMI_RESULT_SOFTMAX,
+  WLMI_RESULT_SCORE, /* two numbers for each head of a row; the results before have n */
+  WLMI_RESULT_EDGE,
+  WLMI_RESULT_EDGE_SUM,
+  WLMI_RESULT_KINDS
 } wlmi_result_kind;
-extern const char *const wlmi_result_kind_names[WLM_RESULT_KINDS];
+extern const char *const wlmi_result_kind_names[WLMI_RESULT_KINDS];
 extern const char *const wlmi_place_names[]; /* by wlm_place */
 extern const char *const wlmi_width_names[]; /* by wlm_width */
 
 /* What stands behind an operand besides its place and width. */
 typedef enum wlmi_source {
-  WLM_SOURCE_MEMORY, /* an array of the call */
-  WLM_SOURCE_VALUES, /* a: the values of A */
-  WLM_SOURCE_DEGREE, /* the edges of the row of A */
-  WLM_SOURCE_NUMBER, /* a scalar of the call */
-  WLM_SOURCE_KEPT    /* a scalar of the call says how many edges are dropped, and a hash which */
+  WLMI_SOURCE_MEMORY, /* an array of the call */
+  WLMI_SOURCE_VALUES, /* a: the values of A */
+  WLMI_SOURCE_DEGREE, /* the edges of the row of A */
+  WLMI_SOURCE_NUMBER, /* a scalar of the call */
+  WLMI_SOURCE_KEPT    /* a scalar of the call says how many edges are dropped, and a hash which */
 } wlmi_source;
 
 typedef struct wlmi_message_operand {
@@ -40,14 +40,14 @@ typedef struct wlmi_message_result {
   wlmi_expression value; /* over the message's operands and sums */
 } wlmi_message_result;
 
-enum { WLM_MAX_SUMS = 8, WLM_MAX_NAMES = WLM_MAX_OPERANDS + WLM_MAX_SUMS };
+enum { WLMI_MAX_SUMS = 8, WLMI_MAX_NAMES = WLM_MAX_OPERANDS + WLMI_MAX_SUMS };
 
 typedef struct wlmi_message {
   int operands, sums, results;
-  char name[WLM_MAX_NAMES][WLM_OPERAND_NAME];
-  const char *names[WLM_MAX_NAMES]; /* of the operands, then of the sums; the expressions point here */
+  char name[WLMI_MAX_NAMES][WLM_OPERAND_NAME];
+  const char *names[WLMI_MAX_NAMES]; /* of the operands, then of the sums; the expressions point here */
   wlmi_message_operand operand[WLM_MAX_OPERANDS];
-  wlmi_expression sum[WLM_MAX_SUMS]; /* over the operands and the sums before it */
+  wlmi_expression sum[WLMI_MAX_SUMS]; /* over the operands and the sums before it */
   wlmi_message_result result[WLM_MAX_RESULTS];
 } wlmi_message;
 

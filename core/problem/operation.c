@@ -21,15 +21,15 @@ _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wl
 #define KERNEL(field) offsetof(struct wlm_attention_args, field)
 #define ARRAY(where, type, array, at, wide, of, needed, kernel, ...) \
   .name = #array, .in = where, .from = offsetof(type, array), .place = WLM_PLACE_##at, .width = WLM_WIDTH_##wide, \
-  .element = WLM_ELEMENT_##of, .need = WLM_NEED_##needed, .to = KERNEL(kernel), .condition = WLM_IF_##__VA_ARGS__
-#define IN(...) {ARRAY(WLM_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
-#define OUT(...) {.is_output = 1, ARRAY(WLM_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
+  .element = WLMI_ELEMENT_##of, .need = WLMI_NEED_##needed, .to = KERNEL(kernel), .condition = WLMI_IF_##__VA_ARGS__
+#define IN(...) {ARRAY(WLMI_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
+#define OUT(...) {.is_output = 1, ARRAY(WLMI_IN_ARGS, wlm_execute_args, __VA_ARGS__)}
 #define LD(field, kernel) .ld_name = #field, .ld_from = offsetof(wlm_execute_args, field), .ld_to = KERNEL(kernel)
 /* Of wlm_attention_operands. */
-#define A_IN(...) {ARRAY(WLM_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
-#define A_OUT(...) {.is_output = 1, ARRAY(WLM_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
+#define A_IN(...) {ARRAY(WLMI_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
+#define A_OUT(...) {.is_output = 1, ARRAY(WLMI_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
 #define LDT .ld_name = "ldt", .ld_from = offsetof(wlm_attention_operands, ldt), .ld_to = KERNEL(attention.term_stride)
-#define RESULT(which) .result = WLM_RESULT_OF_##which
+#define RESULT(which) .result = WLMI_RESULT_OF_##which
 
 static const wlmi_array spmm[] = {
   OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
@@ -97,7 +97,7 @@ static const wlmi_array message_bias =
 
 enum { SPMM, SDDMM, BACKWARD, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
 #define ARRAYS(list) list, sizeof list / sizeof *list
-const wlmi_builtin wlmi_builtins[WLM_BUILTINS] = {
+const wlmi_builtin wlmi_builtins[WLMI_BUILTINS] = {
     [SPMM] = {"WLM_SPMM", 1, NULL, ARRAYS(spmm)},
     [SDDMM] = {"WLM_SDDMM", 0, NULL, ARRAYS(sddmm)},
     [BACKWARD] = {"gradient by argmax", 1, NULL, ARRAYS(backward)},
@@ -106,24 +106,24 @@ const wlmi_builtin wlmi_builtins[WLM_BUILTINS] = {
     [ATTENTION_ROWS] = {"WLM_ATTENTION_ROWS", 0, "the gradient of attention", ARRAYS(attention_rows)},
 };
 
-const char *const wlmi_condition_texts[WLM_CONDITIONS] = {"",
-                                                          "epilogue.bias",
-                                                          "want_argmax",
-                                                          "WLM_SCORE_GAT",
-                                                          "WLM_SCORE_GATV2",
-                                                          "WLM_SCORE_DOT",
-                                                          "WLM_SCORE_GATV2 or _DOT",
-                                                          "not WLM_SCORE_DOT"};
+const char *const wlmi_condition_texts[WLMI_CONDITIONS] = {"",
+                                                           "epilogue.bias",
+                                                           "want_argmax",
+                                                           "WLM_SCORE_GAT",
+                                                           "WLM_SCORE_GATV2",
+                                                           "WLM_SCORE_DOT",
+                                                           "WLM_SCORE_GATV2 or _DOT",
+                                                           "not WLM_SCORE_DOT"};
 
 static int holds(wlmi_condition condition, const wlm_problem *p) {
   switch (condition) {
-    case WLM_IF_BIAS: return p->epilogue.bias;
-    case WLM_IF_ARGMAX: return p->want_argmax;
-    case WLM_IF_GAT: return p->score == WLM_SCORE_GAT;
-    case WLM_IF_GATV2: return p->score == WLM_SCORE_GATV2;
-    case WLM_IF_DOT: return p->score == WLM_SCORE_DOT;
-    case WLM_IF_SUM: return wlmi_score_is_sum(p->score);
-    case WLM_IF_NOT_DOT: return p->score != WLM_SCORE_DOT;
+    case WLMI_IF_BIAS: return p->epilogue.bias;
+    case WLMI_IF_ARGMAX: return p->want_argmax;
+    case WLMI_IF_GAT: return p->score == WLM_SCORE_GAT;
+    case WLMI_IF_GATV2: return p->score == WLM_SCORE_GATV2;
+    case WLMI_IF_DOT: return p->score == WLM_SCORE_DOT;
+    case WLMI_IF_SUM: return wlmi_score_is_sum(p->score);
+    case WLMI_IF_NOT_DOT: return p->score != WLM_SCORE_DOT;
     default: return 1;
   }
 }
@@ -131,7 +131,7 @@ static int holds(wlmi_condition condition, const wlm_problem *p) {
 /* ---- the table of a spec -------------------------------------------------------------------------------- */
 
 wlm_type wlmi_array_type(const wlmi_array *array, const wlm_problem *p) {
-  return array->element == WLM_ELEMENT_SUM ? wlmi_accumulator_type(p->dense_type) : p->dense_type;
+  return array->element == WLMI_ELEMENT_SUM ? wlmi_accumulator_type(p->dense_type) : p->dense_type;
 }
 
 static wlm_place mirrored(wlm_place place) {
@@ -139,12 +139,12 @@ static wlm_place mirrored(wlm_place place) {
 }
 
 static wlm_order order_of(const wlm_problem *p, const wlmi_array *array) {
-  if (array->in != WLM_IN_ARGS || !array->ld_name) return WLM_ROW_MAJOR;
+  if (array->in != WLMI_IN_ARGS || !array->ld_name) return WLM_ROW_MAJOR;
   return array->ld_from == offsetof(wlm_execute_args, ldb) ? p->b_order : p->c_order;
 }
 
 static wlmi_array *add(const wlm_problem *p, const wlmi_array *from, wlmi_arrays *arrays) {
-  const int is_position = from->element == WLM_ELEMENT_POSITION;
+  const int is_position = from->element == WLMI_ELEMENT_POSITION;
   wlmi_array *array = &arrays->list[arrays->count++];
   *array = *from;
   array->columns = wlmi_width_columns(p, from->width);
@@ -164,8 +164,8 @@ static void add_all(const wlmi_builtin *operation, const wlm_problem *p, wlmi_ar
 }
 
 /* Where array i of wlm_message_args is in the call and in the arguments of kernels, and its leading dimension. */
-#define MESSAGE_ARRAY(call, i, kernel)                                                           \
-  .in = WLM_IN_MESSAGE, .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
+#define MESSAGE_ARRAY(call, i, kernel)                                                            \
+  .in = WLMI_IN_MESSAGE, .from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(void *), \
   .to = offsetof(struct wlm_message_launch, operands.kernel) + (size_t)(i) * sizeof(void *)
 #define MESSAGE_LD(call, i, kernel)                                                              \
   .ld_name = #call, .ld_from = offsetof(wlm_message_args, call) + (size_t)(i) * sizeof(int64_t), \
@@ -177,30 +177,30 @@ static void add_operand(const wlm_problem *p, const wlmi_message *message, int i
   const int is_position = o->width == WLM_WIDTH_WINS;
   const wlmi_array array = {.place = o->place,
                             .width = o->width,
-                            .element = is_position                    ? WLM_ELEMENT_POSITION
-                                       : wlmi_width_is_pair(o->width) ? WLM_ELEMENT_SUM
-                                                                      : WLM_ELEMENT_DENSE,
-                            .need = WLM_NEED_EDGES,
+                            .element = is_position                    ? WLMI_ELEMENT_POSITION
+                                       : wlmi_width_is_pair(o->width) ? WLMI_ELEMENT_SUM
+                                                                      : WLMI_ELEMENT_DENSE,
+                            .need = WLMI_NEED_EDGES,
                             MESSAGE_ARRAY(operands, i, in),
                             MESSAGE_LD(operand_ld, i, in_ld)};
   if (arrays->as_b < 0 && o->place == looked_up && o->width == WLM_WIDTH_N) arrays->as_b = i;
-  if (o->source == WLM_SOURCE_KEPT) arrays->kept = i;
-  if (o->source != WLM_SOURCE_MEMORY) return;
+  if (o->source == WLMI_SOURCE_KEPT) arrays->kept = i;
+  if (o->source != WLMI_SOURCE_MEMORY) return;
   memcpy(add(p, &array, arrays)->name, message->name[i], WLM_OPERAND_NAME);
 }
 
 static void add_result(const wlm_problem *p, const wlmi_message *message, int r, wlmi_arrays *arrays) {
   const wlmi_result_kind kind = message->result[r].kind;
-  const int of_row = wlmi_result_is_of_row(kind), is_score = kind == WLM_RESULT_SCORE;
+  const int of_row = wlmi_result_is_of_row(kind), is_score = kind == WLMI_RESULT_SCORE;
   wlmi_array array = {.is_output = 1,
                       .place = !of_row        ? WLM_PLACE_EDGE
                                : p->transpose ? WLM_PLACE_COLUMN
                                               : WLM_PLACE_ROW,
                       .width = wlmi_result_width(kind),
-                      .element = is_score ? WLM_ELEMENT_SUM : WLM_ELEMENT_DENSE,
-                      .need = is_score ? WLM_NEED_NEVER
-                              : of_row ? WLM_NEED_ROWS
-                                       : WLM_NEED_EDGES,
+                      .element = is_score ? WLMI_ELEMENT_SUM : WLMI_ELEMENT_DENSE,
+                      .need = is_score ? WLMI_NEED_NEVER
+                              : of_row ? WLMI_NEED_ROWS
+                                       : WLMI_NEED_EDGES,
                       .result = r,
                       MESSAGE_ARRAY(results, r, out),
                       MESSAGE_LD(result_ld, r, out_ld)};
@@ -211,7 +211,7 @@ static void add_result(const wlm_problem *p, const wlmi_message *message, int r,
   const wlmi_array at = {MESSAGE_ARRAY(positions, r, place)};
   array.from = at.from;
   array.to = at.to;
-  array.element = WLM_ELEMENT_POSITION;
+  array.element = WLMI_ELEMENT_POSITION;
   snprintf(array.name, sizeof array.name, "positions[%d]", r);
   add(p, &array, arrays);
 }
@@ -245,7 +245,7 @@ void wlmi_arrays_make_backward(const wlmi_spec *spec, wlmi_arrays *arrays) {
 
 void wlmi_arrays_make_optional(wlmi_arrays *arrays, const char *name) {
   for (wlmi_array *array = arrays->list; array < arrays->list + arrays->count; array++)
-    if (!strcmp(array->name, name)) array->need = WLM_NEED_NEVER;
+    if (!strcmp(array->name, name)) array->need = WLMI_NEED_NEVER;
 }
 
 int64_t wlmi_array_lines(const wlmi_array *array, int64_t rows, int64_t cols, int64_t nnz) {

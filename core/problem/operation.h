@@ -23,44 +23,44 @@ struct wlm_message_launch {
 };
 
 /* The structs of a call. */
-typedef enum wlmi_call_struct { WLM_IN_ARGS, WLM_IN_ATTENTION, WLM_IN_MESSAGE, WLM_CALL_STRUCTS } wlmi_call_struct;
+typedef enum wlmi_call_struct { WLMI_IN_ARGS, WLMI_IN_ATTENTION, WLMI_IN_MESSAGE, WLMI_CALL_STRUCTS } wlmi_call_struct;
 typedef struct wlmi_call {
-  const void *structs[WLM_CALL_STRUCTS]; /* NULL = the operation has none */
+  const void *structs[WLMI_CALL_STRUCTS]; /* NULL = the operation has none */
 } wlmi_call;
 
 /* Of which type: dense_type, the accumulator's, or argmax_type. */
-typedef enum wlmi_element { WLM_ELEMENT_DENSE, WLM_ELEMENT_SUM, WLM_ELEMENT_POSITION } wlmi_element;
+typedef enum wlmi_element { WLMI_ELEMENT_DENSE, WLMI_ELEMENT_SUM, WLMI_ELEMENT_POSITION } wlmi_element;
 
 /* What a call must have for an array to be needed: a result that is not empty, or edges besides. */
 typedef enum wlmi_need_for {
-  WLM_NEED_NEVER,
-  WLM_NEED_ROWS,
-  WLM_NEED_EDGES,
-  WLM_NEED_REFUSED /* must be NULL */
+  WLMI_NEED_NEVER,
+  WLMI_NEED_ROWS,
+  WLMI_NEED_EDGES,
+  WLMI_NEED_REFUSED /* must be NULL */
 } wlmi_need_for;
 
 /* Which problems of the operation have an array. */
 typedef enum wlmi_condition {
-  WLM_IF_ANY,
-  WLM_IF_BIAS,
-  WLM_IF_ARGMAX,
-  WLM_IF_GAT,
-  WLM_IF_GATV2,
-  WLM_IF_DOT,
-  WLM_IF_SUM, /* GATV2 or DOT */
-  WLM_IF_NOT_DOT,
-  WLM_CONDITIONS
+  WLMI_IF_ANY,
+  WLMI_IF_BIAS,
+  WLMI_IF_ARGMAX,
+  WLMI_IF_GAT,
+  WLMI_IF_GATV2,
+  WLMI_IF_DOT,
+  WLMI_IF_SUM, /* GATV2 or DOT */
+  WLMI_IF_NOT_DOT,
+  WLMI_CONDITIONS
 } wlmi_condition;
-extern const char *const wlmi_condition_texts[WLM_CONDITIONS];
+extern const char *const wlmi_condition_texts[WLMI_CONDITIONS];
 
 /* Numbers of results (wlmi_array.result) besides the main one, which is 0. */
 enum {
-  WLM_RESULT_OF_SOFTMAX = 1,
-  WLM_RESULT_OF_ARGMAX_DVALUES = 1,
-  WLM_RESULT_OF_DSCORES = 1,
-  WLM_RESULT_OF_DATT = 1,
-  WLM_RESULT_OF_DRIGHT,
-  WLM_RESULT_OF_DK
+  WLMI_RESULT_OF_SOFTMAX = 1,
+  WLMI_RESULT_OF_ARGMAX_DVALUES = 1,
+  WLMI_RESULT_OF_DSCORES = 1,
+  WLMI_RESULT_OF_DATT = 1,
+  WLMI_RESULT_OF_DRIGHT,
+  WLMI_RESULT_OF_DK
 };
 
 typedef struct wlmi_array {
@@ -91,10 +91,10 @@ typedef struct wlmi_builtin {
   const wlmi_array *arrays;
   int count;
 } wlmi_builtin;
-enum { WLM_BUILTINS = 6 };
-extern const wlmi_builtin wlmi_builtins[WLM_BUILTINS];
+enum { WLMI_BUILTINS = 6 };
+extern const wlmi_builtin wlmi_builtins[WLMI_BUILTINS];
 
-enum { WLM_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS + 1 }; /* 1: the bias */
+enum { WLMI_MAX_ARRAYS = WLM_MAX_OPERANDS + 2 * WLM_MAX_RESULTS + 1 }; /* 1: the bias */
 
 /* The arrays of a spec, the main result first among the outputs. */
 typedef struct wlmi_arrays {
@@ -104,7 +104,7 @@ typedef struct wlmi_arrays {
   int kept;          /* of a message: the operand that says which edges dropout keeps; -1 = none */
   int has_positions; /* reads or writes positions of edges */
   int count;
-  wlmi_array list[WLM_MAX_ARRAYS];
+  wlmi_array list[WLMI_MAX_ARRAYS];
 } wlmi_arrays;
 
 wlm_status wlmi_arrays_make(const wlmi_spec *spec, wlmi_arrays *arrays);

@@ -5,19 +5,19 @@
 #include "core/problem/expression.h"
 
 typedef enum wlm_part {
-  WLM_PART_MESSAGE, /* over a, b; absent: the problem's message */
-  WLM_PART_INIT,    /* of the accumulator, and what an empty row gives; neutral for combine */
-  WLM_PART_REDUCE,  /* over acc, x: folds one message */
-  WLM_PART_COMBINE, /* over acc, x: merges two partial results, acc the earlier; absent: rows are never split */
-  WLM_PART_FINISH,  /* over acc, degree: of a row that is not empty; absent: acc */
-  WLM_PARTS
+  WLMI_PART_MESSAGE, /* over a, b; absent: the problem's message */
+  WLMI_PART_INIT,    /* of the accumulator, and what an empty row gives; neutral for combine */
+  WLMI_PART_REDUCE,  /* over acc, x: folds one message */
+  WLMI_PART_COMBINE, /* over acc, x: merges two partial results, acc the earlier; absent: rows are never split */
+  WLMI_PART_FINISH,  /* over acc, degree: of a row that is not empty; absent: acc */
+  WLMI_PARTS
 } wlm_part;
-extern const char *const wlmi_part_names[WLM_PARTS];
+extern const char *const wlmi_part_names[WLMI_PARTS];
 
 typedef struct wlmi_operator {
-  wlmi_expression parts[WLM_PARTS]; /* count = 0 where absent; so is combine for combine=reduce */
-  int combine_is_reduce;            /* combine=reduce: reduce is right on partial results as well */
-  int any_order;                    /* order=any: the edges of a row may be folded in any order */
+  wlmi_expression parts[WLMI_PARTS]; /* count = 0 where absent; so is combine for combine=reduce */
+  int combine_is_reduce;             /* combine=reduce: reduce is right on partial results as well */
+  int any_order;                     /* order=any: the edges of a row may be folded in any order */
 } wlmi_operator;
 
 /* WLM_ERR_INVALID_ARGUMENT naming the part, the column and what to write instead. */

@@ -31,7 +31,7 @@ const wlmi_candidate *wlmi_candidate_named(const wlmi_candidate_list *list, cons
 
 const wlmi_pass *wlmi_program_first_execute(const wlmi_program *program) {
   const wlmi_pass *pass = program->passes;
-  while (pass->when != WLM_WHEN_EXECUTE) pass++;
+  while (pass->when != WLMI_WHEN_EXECUTE) pass++;
   return pass;
 }
 
@@ -39,18 +39,18 @@ static int64_t blocks_for(int64_t units, int64_t per_block) { return units / per
 
 static int64_t units_of(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks) {
   switch (pass->units) {
-    case WLM_UNITS_ROWS: return extent->rows;
-    case WLM_UNITS_NNZ: return extent->nnz;
-    case WLM_UNITS_ROWS_NNZ:
+    case WLMI_UNITS_ROWS: return extent->rows;
+    case WLMI_UNITS_NNZ: return extent->nnz;
+    case WLMI_UNITS_ROWS_NNZ:
       return extent->rows + (pass->nonzeros_per_unit ? blocks_for(extent->nnz, pass->nonzeros_per_unit) : extent->nnz);
-    case WLM_UNITS_COLS: return extent->cols;
-    case WLM_UNITS_BLOCKS: return first_blocks;
+    case WLMI_UNITS_COLS: return extent->cols;
+    case WLMI_UNITS_BLOCKS: return first_blocks;
     default: return 1;
   }
 }
 
 int64_t wlmi_pass_unit_blocks(const wlmi_pass *pass, const wlmi_extent *extent, int64_t first_blocks) {
-  if ((pass->units == WLM_UNITS_COLS ? extent->cols : extent->rows) == 0) return 0;
+  if ((pass->units == WLMI_UNITS_COLS ? extent->cols : extent->rows) == 0) return 0;
   int64_t blocks = blocks_for(units_of(pass, extent, first_blocks), pass->units_per_block);
   if (!blocks) blocks = 1; /* rows without non-zeros must still be written */
   if (!pass->wave) return blocks;

@@ -5,7 +5,7 @@
 #include "core/problem/spec.h"
 #include "core/problem/variant.h"
 
-typedef enum wlmi_target { WLM_TARGET_CUDA, WLM_TARGET_HOST } wlmi_target;
+typedef enum wlmi_target { WLMI_TARGET_CUDA, WLMI_TARGET_HOST } wlmi_target;
 
 /* The properties of a device that decide which variants are valid and how fast they are. */
 typedef struct wlmi_limits {
@@ -22,16 +22,16 @@ typedef struct wlmi_limits {
 /* What a pass divides among its blocks: rows, non-zeros or columns of the matrix that the kernels walk. BLOCKS = the
  * unit blocks of the program's first execute pass. */
 typedef enum wlmi_units {
-  WLM_UNITS_ONE,
-  WLM_UNITS_ROWS,
-  WLM_UNITS_NNZ,
-  WLM_UNITS_ROWS_NNZ,
-  WLM_UNITS_BLOCKS,
-  WLM_UNITS_COLS
+  WLMI_UNITS_ONE,
+  WLMI_UNITS_ROWS,
+  WLMI_UNITS_NNZ,
+  WLMI_UNITS_ROWS_NNZ,
+  WLMI_UNITS_BLOCKS,
+  WLMI_UNITS_COLS
 } wlmi_units;
-typedef enum wlmi_when { WLM_WHEN_EXECUTE, WLM_WHEN_PREPARE } wlmi_when;
+typedef enum wlmi_when { WLMI_WHEN_EXECUTE, WLMI_WHEN_PREPARE } wlmi_when;
 /* Which axis of the grid moves fastest: blocks of units (rows, non-zeros) or blocks of columns. */
-typedef enum wlmi_axis { WLM_AXIS_UNITS_FIRST, WLM_AXIS_COLUMNS_FIRST } wlmi_axis;
+typedef enum wlmi_axis { WLMI_AXIS_UNITS_FIRST, WLMI_AXIS_COLUMNS_FIRST } wlmi_axis;
 
 typedef struct wlmi_pass {
   char kernel[64];
@@ -64,13 +64,13 @@ typedef struct wlmi_extent {
   int64_t rows, cols, nnz, n;
 } wlmi_extent;
 
-enum { WLM_MAX_PASSES = 6 };
+enum { WLMI_MAX_PASSES = 6 };
 
 typedef struct wlmi_program {
-  char variant[WLM_VARIANT_NAME]; /* canonical name */
-  char *source;                   /* complete: prelude, operator block, kernels */
+  char variant[WLMI_VARIANT_NAME]; /* canonical name */
+  char *source;                    /* complete: prelude, operator block, kernels */
   int pass_count;
-  wlmi_pass passes[WLM_MAX_PASSES];
+  wlmi_pass passes[WLMI_MAX_PASSES];
   wlmi_bytes workspace, prepared; /* `prepared` is all 0 if there is no prepare pass */
   int max_registers;              /* registers that a kernel may use, checked by a test; 0 on the host */
   int max_spilled;                /* bytes of registers that it may write to and read from local memory, likewise */
@@ -84,13 +84,13 @@ typedef struct wlmi_program {
 /* A variant that is valid for a problem on a device, before any source text is made of it. */
 typedef struct wlmi_candidate {
   wlmi_variant value;
-  char variant[WLM_VARIANT_NAME]; /* its canonical name */
-  int lanes, batch;               /* its parameters of these names; 0 = it has none */
-  wlmi_pass pass;                 /* the first execute pass that walks the matrix; a pass over columns only clears C */
-  int launches;                   /* of one call */
-  int prepares;                   /* must be prepared before it can run */
-  int whole_rows;                 /* never splits a row: one group of threads walks it from end to end */
-  int walks_a;                    /* as of a program */
+  char variant[WLMI_VARIANT_NAME]; /* its canonical name */
+  int lanes, batch;                /* its parameters of these names; 0 = it has none */
+  wlmi_pass pass;                  /* the first execute pass that walks the matrix; a pass over columns only clears C */
+  int launches;                    /* of one call */
+  int prepares;                    /* must be prepared before it can run */
+  int whole_rows;                  /* never splits a row: one group of threads walks it from end to end */
+  int walks_a;                     /* as of a program */
 } wlmi_candidate;
 
 /* All candidates for a problem on a device, in the order of their values. */
@@ -110,14 +110,14 @@ void wlmi_program_release(wlmi_program *program);
 
 /* Programs that belong to no family. */
 typedef enum wlmi_helper {
-  WLM_HELPER_NONE,      /* the program of a variant */
-  WLM_HELPER_BACKWARD,  /* the gradients by argmax */
-  WLM_HELPER_STATS,     /* measures row statistics on a CUDA device (runtime/stats_device.h) */
-  WLM_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
-  WLM_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */
-  WLM_HELPER_VALIDATE,  /* finds the first wrong row of a matrix on a CUDA device (runtime/validate.h) */
-  WLM_HELPER_LAYOUT,    /* copies arrays between columns and rows (runtime/dispatch/layout.h) */
-  WLM_HELPERS
+  WLMI_HELPER_NONE,      /* the program of a variant */
+  WLMI_HELPER_BACKWARD,  /* the gradients by argmax */
+  WLMI_HELPER_STATS,     /* measures row statistics on a CUDA device (runtime/stats_device.h) */
+  WLMI_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
+  WLMI_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */
+  WLMI_HELPER_VALIDATE,  /* finds the first wrong row of a matrix on a CUDA device (runtime/validate.h) */
+  WLMI_HELPER_LAYOUT,    /* copies arrays between columns and rows (runtime/dispatch/layout.h) */
+  WLMI_HELPERS
 } wlmi_helper;
 
 /* Every program has one. */

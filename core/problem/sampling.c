@@ -11,14 +11,14 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-uint64_t wlmi_sample_hash(uint64_t seed, int64_t row) { return wlmi_mix(seed ^ ((uint64_t)row * WLM_GOLDEN)); }
+uint64_t wlmi_sample_hash(uint64_t seed, int64_t row) { return wlmi_mix(seed ^ ((uint64_t)row * WLMI_GOLDEN)); }
 
 int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width) {
   return strategy != WLM_SAMPLE_NONE && degree > width ? width : degree;
 }
 
 static int64_t stride_of(wlm_sample strategy, int64_t degree) {
-  int64_t stride = strategy == WLM_SAMPLE_NONE || strategy == WLM_SAMPLE_BUCKET ? 1 : WLM_FASTRAND_STRIDE;
+  int64_t stride = strategy == WLM_SAMPLE_NONE || strategy == WLM_SAMPLE_BUCKET ? 1 : WLMI_FASTRAND_STRIDE;
   if (strategy == WLM_SAMPLE_FASTRAND_COPRIME)
     while (degree > 1 && gcd(stride, degree) != 1) stride++;
   return stride;

@@ -16,7 +16,7 @@
 
 #include "core/base/status.h"
 
-enum { WLM_FASTRAND_STRIDE = 577 };
+enum { WLMI_FASTRAND_STRIDE = 577 };
 
 uint64_t wlmi_sample_hash(uint64_t seed, int64_t row);
 int64_t wlmi_sample_kept(wlm_sample strategy, int64_t degree, int64_t width); /* degree where nothing is sampled */

@@ -6,7 +6,7 @@
 
 /* 2^59 - 1. More does not fit in memory. Up to here the bytes of an array, and sums and small multiples of sizes, are
  * within 64 bits. */
-#define WLM_MOST_SIZE      (INT64_MAX / 16)
-#define WLM_MOST_SIZE_TEXT "576460752303423487"
+#define WLMI_MOST_SIZE      (INT64_MAX / 16)
+#define WLMI_MOST_SIZE_TEXT "576460752303423487"
 
-static inline int wlmi_is_size(int64_t size) { return size >= 0 && size <= WLM_MOST_SIZE; }
+static inline int wlmi_is_size(int64_t size) { return size >= 0 && size <= WLMI_MOST_SIZE; }

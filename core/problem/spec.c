@@ -111,7 +111,7 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
   if (p->n == -1)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is not given; set it to the columns of B and C");
   if (!wlmi_is_size(p->n))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be 0 to " WLM_MOST_SIZE_TEXT,
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is %lld, must be 0 to " WLMI_MOST_SIZE_TEXT,
                      (long long)p->n);
   if (p->sampling.sample != WLM_SAMPLE_NONE && (p->sampling.width < 8 || p->sampling.width > 2304))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.width is %lld, must be 8 to 2304",
@@ -211,11 +211,11 @@ static wlm_status check_numbers(const char *part, const wlmi_expression *express
                    largest, wlmi_type_name(type));
 }
 
-static wlm_status keep_normal(const wlmi_text *text, char normal[WLM_CUSTOM_TEXT]) {
+static wlm_status keep_normal(const wlmi_text *text, char normal[WLMI_CUSTOM_TEXT]) {
   if (text->failed) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "wlm_problem.custom");
-  if (text->size >= WLM_CUSTOM_TEXT)
+  if (text->size >= WLMI_CUSTOM_TEXT)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.custom has %zu characters, at most %d are allowed",
-                     text->size, WLM_CUSTOM_TEXT - 1);
+                     text->size, WLMI_CUSTOM_TEXT - 1);
   memcpy(normal, text->data, text->size + 1);
   return WLM_OK;
 }
@@ -233,7 +233,7 @@ static wlm_status normalise_message(const wlm_problem *p, wlmi_spec *spec, int *
     WLM_TRY(check_numbers(wlmi_result_kind_names[result->kind], &result->value, p->dense_type));
     extremes += wlmi_result_is_extreme(result->kind);
     of_edges += !wlmi_result_is_of_row(result->kind);
-    if (wlmi_result_is_of_row(result->kind) && result->kind != WLM_RESULT_SUM)
+    if (wlmi_result_is_of_row(result->kind) && result->kind != WLMI_RESULT_SUM)
       other = wlmi_result_kind_names[result->kind];
   }
   for (int i = 0; i < message.sums; i++) WLM_TRY(check_numbers("edge_sum", &message.sum[i], p->dense_type));
@@ -255,14 +255,14 @@ done:
 }
 
 /* Adds the problem's message if the operator has none, so that equal operators get one text. */
-static wlm_status normalise_custom(const wlm_problem *p, char normal[WLM_CUSTOM_TEXT]) {
+static wlm_status normalise_custom(const wlm_problem *p, char normal[WLMI_CUSTOM_TEXT]) {
   wlmi_operator op;
   wlmi_text text = {0};
   wlm_status status;
   WLM_TRY(wlmi_operator_parse(p->custom, &op));
-  if (!wlmi_operator_part(&op, WLM_PART_MESSAGE))
-    WLM_TRY(wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(p->message), &op));
-  for (int i = 0; i < WLM_PARTS; i++) WLM_TRY(check_numbers(wlmi_part_names[i], &op.parts[i], p->dense_type));
+  if (!wlmi_operator_part(&op, WLMI_PART_MESSAGE))
+    WLM_TRY(wlmi_operator_parse_part(WLMI_PART_MESSAGE, wlmi_message_text(p->message), &op));
+  for (int i = 0; i < WLMI_PARTS; i++) WLM_TRY(check_numbers(wlmi_part_names[i], &op.parts[i], p->dense_type));
   wlmi_operator_print(&op, &text);
   status = keep_normal(&text, normal);
 done:
@@ -338,29 +338,29 @@ wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec) {
   return wlmi_spec_make(&problem, &pattern, spec);
 }
 
-void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]) {
+void wlmi_spec_key(const wlmi_spec *spec, char key[WLMI_SPEC_KEY]) {
   const wlm_problem *p = &spec->problem;
   const int own = *spec->custom != 0; /* a user-defined operator contains its message */
   int used =
-      snprintf(key, WLM_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
+      snprintf(key, WLMI_SPEC_KEY, "op=%s%s%s%s%s%s,dense=%s,rowptr=%s,colind=%s,values=%s,sample=%s",
                own ? "" : wlmi_message_name(p->message), own ? "" : ".", wlmi_reduce_name(p->reduce), own ? "{" : "",
                spec->custom, own ? "}" : "", wlmi_type_name(p->dense_type), wlmi_index_name(spec->rowptr_type),
                wlmi_index_name(spec->colind_type), spec->has_values ? wlmi_type_name(spec->value_type) : "none",
                wlmi_sample_name(p->sampling.sample));
   if (p->sampling.sample != WLM_SAMPLE_NONE)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sampling.width,
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ":%lld:%s", (long long)p->sampling.width,
                      wlmi_sample_norm_name(p->sampling.norm));
   if (p->empty != WLM_EMPTY_ZERO)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",empty=%s", wlmi_empty_name(p->empty));
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",empty=%s", wlmi_empty_name(p->empty));
   if (p->operation != WLM_SPMM)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",operation=%s", wlmi_operation_name(p->operation));
   if (p->score != WLM_SCORE_GAT)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",score=%s", wlmi_score_name(p->score));
-  if (p->dropout) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",dropout=1");
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",score=%s", wlmi_score_name(p->score));
+  if (p->dropout) used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",dropout=1");
   if (p->want_argmax)
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",arg=%s", wlmi_index_name(p->argmax_type));
   else if (p->argmax_type == WLM_I64) /* positions that a message reads */
-    used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",wins=i64");
-  if (p->transpose) used += snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",transpose=1");
-  if (p->heads > 1) snprintf(key + used, WLM_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
+    used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",wins=i64");
+  if (p->transpose) used += snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",transpose=1");
+  if (p->heads > 1) snprintf(key + used, WLMI_SPEC_KEY - (size_t)used, ",heads=%lld", (long long)p->heads);
 }

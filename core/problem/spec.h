@@ -4,19 +4,19 @@
 
 #include "core/base/status.h"
 
-enum { WLM_CUSTOM_TEXT = 1024 };
+enum { WLMI_CUSTOM_TEXT = 1024 };
 
 typedef struct wlmi_spec {
   wlm_problem problem;
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
-  int base;                     /* of rowptr and colind: 0 or 1 */
-  int has_edge_lines;           /* a message of which an operand or a result has a line of n for each edge */
-  char custom[WLM_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
+  int base;                      /* of rowptr and colind: 0 or 1 */
+  int has_edge_lines;            /* a message of which an operand or a result has a line of n for each edge */
+  char custom[WLMI_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;
 
-enum { WLM_SPEC_KEY = WLM_CUSTOM_TEXT + 192 };
+enum { WLMI_SPEC_KEY = WLMI_CUSTOM_TEXT + 192 };
 
 /* Joins and checks both. WLM_ERR_INVALID_ARGUMENT for invalid values, WLM_ERR_UNSUPPORTED naming the field for valid
  * ones that are not implemented. */
@@ -37,7 +37,7 @@ static inline int wlmi_has_values(const wlm_csr *csr) { return csr->values || cs
  * and activation), which changes the kernels but hardly ever the fastest one. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
-void wlmi_spec_key(const wlmi_spec *spec, char key[WLM_SPEC_KEY]);
+void wlmi_spec_key(const wlmi_spec *spec, char key[WLMI_SPEC_KEY]);
 
 /* Names as the command line, the store and the templates spell them; NULL for a value out of range. */
 const char *wlmi_message_name(wlm_message message); /* "copy_b" */
@@ -67,4 +67,4 @@ int wlmi_score_is_sum(wlm_score score);
 
 size_t wlmi_type_size(wlm_type type);
 size_t wlmi_index_size(wlm_index index);
-enum { WLM_LONGEST_OF_I16 = 65536 }; /* non-zeros of a row whose positions may be of 16 bits */
+enum { WLMI_LONGEST_OF_I16 = 65536 }; /* non-zeros of a row whose positions may be of 16 bits */

@@ -91,7 +91,7 @@ const char *wlmi_key_types(const char *key) {
 }
 
 wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
-  char operator_text[WLM_SPEC_KEY], again[WLM_SPEC_KEY];
+  char operator_text[WLMI_SPEC_KEY], again[WLMI_SPEC_KEY];
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   const char *rest = wlmi_key_types(key);

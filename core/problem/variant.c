@@ -17,8 +17,8 @@ static wlm_status keep(wlmi_families *families, const char *text, const char **k
 }
 
 wlm_status wlmi_families_add(wlmi_families *families, const char *name, const char *version) {
-  if (families->count == WLM_FAMILIES)
-    return wlmi_fail(WLM_ERR_TEMPLATE, "%s: there are more than %d families", name, WLM_FAMILIES);
+  if (families->count == WLMI_FAMILIES)
+    return wlmi_fail(WLM_ERR_TEMPLATE, "%s: there are more than %d families", name, WLMI_FAMILIES);
   wlmi_family *family = &families->list[families->count];
   *family = (wlmi_family){.name = NULL};
   WLM_CHECK(keep(families, name, &family->name));
@@ -31,14 +31,14 @@ wlm_status wlmi_families_add_value(wlmi_families *families, const char *name, co
   wlmi_family *family = &families->list[families->count - 1];
   int last = family->parameter_count - 1;
   if (last < 0 || strcmp(family->parameters[last].name, name)) {
-    if (++last == WLM_PARAMETERS)
-      return wlmi_fail(WLM_ERR_TEMPLATE, "%s: has more than %d parameters", family->name, WLM_PARAMETERS);
+    if (++last == WLMI_PARAMETERS)
+      return wlmi_fail(WLM_ERR_TEMPLATE, "%s: has more than %d parameters", family->name, WLMI_PARAMETERS);
     WLM_CHECK(keep(families, name, &family->parameters[last].name));
     family->parameter_count++;
   }
   wlmi_parameter *parameter = &family->parameters[last];
-  if (parameter->value_count == WLM_PARAMETER_VALUES)
-    return wlmi_fail(WLM_ERR_TEMPLATE, "%s: '%s' has more than %d values", family->name, name, WLM_PARAMETER_VALUES);
+  if (parameter->value_count == WLMI_PARAMETER_VALUES)
+    return wlmi_fail(WLM_ERR_TEMPLATE, "%s: '%s' has more than %d values", family->name, name, WLMI_PARAMETER_VALUES);
   WLM_CHECK(keep(families, value, &parameter->values[parameter->value_count]));
   parameter->value_count++;
   return WLM_OK;
@@ -78,7 +78,7 @@ static wlm_status no_family(const wlmi_families *families, const char *name, wlm
 }
 
 /* The values of the parameters as the name gives them; *unknown is a key that is no parameter. */
-static wlm_status read_values(const wlmi_family *family, const char *name, wlmi_slice given[WLM_PARAMETERS],
+static wlm_status read_values(const wlmi_family *family, const char *name, wlmi_slice given[WLMI_PARAMETERS],
                               wlmi_slice *unknown) {
   for (const char *at = name + strlen(family->name) + 1; *(at += strspn(at, ",")); at += strcspn(at, ",")) {
     const wlmi_slice part = {at, strcspn(at, ",")}, key = {at, strcspn(at, "=,")};
@@ -110,7 +110,7 @@ static wlm_status find_value(const wlmi_parameter *parameter, const char *name, 
 }
 
 wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, wlmi_variant *variant) {
-  wlmi_slice given[WLM_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
+  wlmi_slice given[WLMI_PARAMETERS] = {{NULL, 0}}, unknown = {NULL, 0};
   const wlmi_slice part = {name, strcspn(name, "/")};
   wlmi_variant found = {.family = (uint8_t)wlmi_family_find(families, name, part.size)};
   *variant = (wlmi_variant){0};
@@ -133,15 +133,15 @@ void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlm
 
 /* ---- to a name ----------------------------------------------------------------------------------------- */
 
-int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLM_VARIANT_NAME]) {
+int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLMI_VARIANT_NAME]) {
   *name = 0;
   if (!variant->family) return 1;
   const wlmi_family *family = &families->list[variant->family - 1];
-  int size = snprintf(name, WLM_VARIANT_NAME, "%s", family->name);
-  for (int i = 0; i < family->parameter_count && size < WLM_VARIANT_NAME; i++)
-    size += snprintf(name + size, (size_t)(WLM_VARIANT_NAME - size), "%c%s=%s", i ? ',' : '/',
+  int size = snprintf(name, WLMI_VARIANT_NAME, "%s", family->name);
+  for (int i = 0; i < family->parameter_count && size < WLMI_VARIANT_NAME; i++)
+    size += snprintf(name + size, (size_t)(WLMI_VARIANT_NAME - size), "%c%s=%s", i ? ',' : '/',
                      family->parameters[i].name, family->parameters[i].values[variant->values[i]]);
-  return size < WLM_VARIANT_NAME;
+  return size < WLMI_VARIANT_NAME;
 }
 
 int wlmi_variant_integer(const wlmi_families *families, const wlmi_variant *variant, const char *name) {

@@ -7,31 +7,31 @@
 
 #include "core/base/strings.h"
 
-enum { WLM_VARIANT_NAME = 128, WLM_PARAMETERS = 8, WLM_PARAMETER_VALUES = 16, WLM_FAMILIES = 64 };
+enum { WLMI_VARIANT_NAME = 128, WLMI_PARAMETERS = 8, WLMI_PARAMETER_VALUES = 16, WLMI_FAMILIES = 64 };
 
 /* Compared by bytes, variants of one family are in the order of family.lua. No padding, because it is hashed as bytes.
  */
 typedef struct wlmi_variant {
-  uint8_t family;                 /* 1 = the first of the table; 0 = no variant, or an unknown one */
-  uint8_t values[WLM_PARAMETERS]; /* indices into the lists of values; 0 behind the last parameter */
+  uint8_t family;                  /* 1 = the first of the table; 0 = no variant, or an unknown one */
+  uint8_t values[WLMI_PARAMETERS]; /* indices into the lists of values; 0 behind the last parameter */
 } wlmi_variant;
 
 typedef struct wlmi_parameter {
   const char *name;
   int value_count;
-  const char *values[WLM_PARAMETER_VALUES]; /* integers or words, as names spell them */
+  const char *values[WLMI_PARAMETER_VALUES]; /* integers or words, as names spell them */
 } wlmi_parameter;
 
 typedef struct wlmi_family {
   const char *name;
   const char *version; /* of its kernels: see wlmi_measurement_record */
   int parameter_count;
-  wlmi_parameter parameters[WLM_PARAMETERS];
+  wlmi_parameter parameters[WLMI_PARAMETERS];
 } wlmi_family;
 
 typedef struct wlmi_families {
   int count;
-  wlmi_family list[WLM_FAMILIES];
+  wlmi_family list[WLMI_FAMILIES];
   wlmi_strings texts;
 } wlmi_families;
 
@@ -51,7 +51,7 @@ wlm_status wlmi_variant_parse(const wlmi_families *families, const char *name, w
  * error. */
 void wlmi_variant_recognise(const wlmi_families *families, const char *name, wlmi_variant *variant);
 /* The canonical name; "" for no variant. 0 where it does not fit. */
-int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLM_VARIANT_NAME]);
+int wlmi_variant_print(const wlmi_families *families, const wlmi_variant *variant, char name[WLMI_VARIANT_NAME]);
 /* The value of a parameter that is an integer, otherwise 0. */
 int wlmi_variant_integer(const wlmi_families *families, const wlmi_variant *variant, const char *parameter);
 

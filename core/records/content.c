@@ -18,7 +18,7 @@ wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
       {"pin", pin->target}, {"class", pin->device_class}, {"problem", pin->problem}, {"variant", pin->variant}};
   wlmi_bucket bucket;
   wlmi_hash fingerprint;
-  char printed[WLM_BUCKET_TEXT];
+  char printed[WLMI_BUCKET_TEXT];
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (!texts[i].text || !*texts[i].text || !wlmi_is_utf8(texts[i].text))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be a string that is not empty", texts[i].key);
@@ -36,7 +36,7 @@ wlm_status wlmi_pin_check(const wlmi_pin_record *pin) {
   if (is_bucket && wlmi_bucket_fault(&bucket))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "pin %s: %s", pin->target, wlmi_bucket_fault(&bucket));
   if (wlmi_is_size(pin->n)) return WLM_OK;
-  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer from 0 to " WLM_MOST_SIZE_TEXT);
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "n must be an integer from 0 to " WLMI_MOST_SIZE_TEXT);
 }
 
 void wlmi_pin_json(const wlmi_pin_record *pin, wlmi_text *out) {
@@ -83,8 +83,8 @@ wlm_status wlmi_recorded_check(const wlmi_recorded *recorded) {
   const char *class = recorded->device_class;
   if (!class || !*class || !wlmi_is_utf8(class))
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "recorded must be a device class, a string that is not empty");
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if ((wlmi_fields[i].of & WLM_OF_RECORDED) && !wlmi_field_is_possible(&wlmi_fields[i], &record))
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
+    if ((wlmi_fields[i].of & WLMI_OF_RECORDED) && !wlmi_field_is_possible(&wlmi_fields[i], &record))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s", wlmi_fields[i].key, wlmi_fields[i].must_be);
   const char *fault = wlmi_stats_fault(&recorded->stats);
   return fault ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s", fault) : WLM_OK;
@@ -94,12 +94,12 @@ void wlmi_recorded_json(const wlmi_recorded *recorded, wlmi_text *out) {
   const wlmi_measurement_record record = wlmi_recorded_fields(recorded);
   wlmi_text_puts(out, "{\"recorded\":");
   wlmi_text_json_string(out, recorded->device_class);
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_fields[i].of & WLM_OF_RECORDED) wlmi_field_json(&wlmi_fields[i], &record, out);
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
+    if (wlmi_fields[i].of & WLMI_OF_RECORDED) wlmi_field_json(&wlmi_fields[i], &record, out);
   wlmi_text_puts(out, "}");
 }
 
-wlm_status wlmi_recorded_id(const wlmi_recorded *recorded, char id[WLM_HASH_HEX]) {
+wlm_status wlmi_recorded_id(const wlmi_recorded *recorded, char id[WLMI_HASH_HEX]) {
   wlmi_text line = {0};
   wlmi_recorded_json(recorded, &line);
   const wlm_status status =

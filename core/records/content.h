@@ -42,16 +42,16 @@ typedef struct wlmi_recorded {
   int64_t n;
 } wlmi_recorded;
 
-/* As a measurement with the fields WLM_OF_RECORDED. */
+/* As a measurement with the fields WLMI_OF_RECORDED. */
 wlmi_measurement_record wlmi_recorded_fields(const wlmi_recorded *recorded);
 
 /* WLM_ERR_INVALID_ARGUMENT naming the invalid field. */
 wlm_status wlmi_recorded_check(const wlmi_recorded *recorded);
 /* {"recorded":CLASS,"fingerprint":...,"rows":...,...,"problem":...,"n":32} without a line end. */
 void wlmi_recorded_json(const wlmi_recorded *recorded, wlmi_text *out);
-wlm_status wlmi_recorded_id(const wlmi_recorded *recorded, char id[WLM_HASH_HEX]); /* of that line */
-wlm_status wlmi_recorded_copy(const wlmi_recorded *recorded, wlmi_recorded *copy); /* owns its strings */
-void wlmi_recorded_release(wlmi_recorded *recorded);                               /* also of a zeroed one */
+wlm_status wlmi_recorded_id(const wlmi_recorded *recorded, char id[WLMI_HASH_HEX]); /* of that line */
+wlm_status wlmi_recorded_copy(const wlmi_recorded *recorded, wlmi_recorded *copy);  /* owns its strings */
+void wlmi_recorded_release(wlmi_recorded *recorded);                                /* also of a zeroed one */
 void wlmi_recorded_free(wlmi_recorded *list, int64_t count);
 
 typedef struct wlmi_content {

@@ -12,24 +12,24 @@
 /* The type follows from the member, unless it is given. */
 #define AT(member, type) type, offsetof(wlmi_measurement_record, member)
 #define MEMBER(member) \
-  AT(member, _Generic(((wlmi_measurement_record *)0)->member, char *: WLM_FIELD_TEXT, int: WLM_FIELD_INT,     \
-                      int64_t: WLM_FIELD_INT64, double: WLM_FIELD_REAL, uint64_t *: WLM_FIELD_HASH))
-#define DEVICE      WLM_OF(WLM_TABLE_DEVICE)
-#define MATRIX      WLM_OF(WLM_TABLE_MATRIX)
-#define STATS       MATRIX | WLM_OF_RECORDED
-#define VARIANT     WLM_OF(WLM_TABLE_VARIANT)
-#define MEASUREMENT WLM_OF(WLM_TABLE_MEASUREMENT)
-#define CHOICE      MEASUREMENT | WLM_OF_CHOICE
-#define PROBLEM     CHOICE | WLM_OF_RECORDED
+  AT(member, _Generic(((wlmi_measurement_record *)0)->member, char *: WLMI_FIELD_TEXT, int: WLMI_FIELD_INT,     \
+                      int64_t: WLMI_FIELD_INT64, double: WLMI_FIELD_REAL, uint64_t *: WLMI_FIELD_HASH))
+#define DEVICE      WLM_OF(WLMI_TABLE_DEVICE)
+#define MATRIX      WLM_OF(WLMI_TABLE_MATRIX)
+#define STATS       MATRIX | WLMI_OF_RECORDED
+#define VARIANT     WLM_OF(WLMI_TABLE_VARIANT)
+#define MEASUREMENT WLM_OF(WLMI_TABLE_MEASUREMENT)
+#define CHOICE      MEASUREMENT | WLMI_OF_CHOICE
+#define PROBLEM     CHOICE | WLMI_OF_RECORDED
 #define ANY         INT64_MIN, INT64_MAX
 #define POSITIVE    1, INT64_MAX, "a positive integer"
 #define NOT_BELOW_0 0, INT64_MAX, "an integer of at least 0"
-#define SIZE        0, WLM_MOST_SIZE, "an integer from 0 to " WLM_MOST_SIZE_TEXT
+#define SIZE        0, WLMI_MOST_SIZE, "an integer from 0 to " WLMI_MOST_SIZE_TEXT
 #define TEXT        0, INT64_MAX, "a string"
 #define FILLED      1, INT64_MAX, "a string that is not empty"
 #define DIGITS      ANY, "32 lower-case hexadecimal digits"
 
-const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
+const wlmi_field wlmi_fields[WLMI_FIELD_COUNT] = {
     {"device_kind", "kind", DEVICE, MEMBER(device.kind), FILLED},
     {"device_arch", "arch", DEVICE, MEMBER(device.arch), TEXT},
     {"device_name", "name", DEVICE, MEMBER(device.name), FILLED},
@@ -56,14 +56,14 @@ const wlmi_field wlmi_fields[WLM_FIELD_COUNT] = {
     {"clock", "clock", CHOICE, MEMBER(clock), TEXT},
     {"time_ps", "time_ps", CHOICE, MEMBER(time_ps), 0, INT64_MAX, "a positive integer, or 0 where failed is true"},
     {"spread_ps", "spread_ps", CHOICE, MEMBER(spread_ps), NOT_BELOW_0},
-    {"prepare_ps", "prepare_ps", CHOICE, AT(prepare_ps, WLM_FIELD_INT64_OR_NONE), NOT_BELOW_0},
+    {"prepare_ps", "prepare_ps", CHOICE, AT(prepare_ps, WLMI_FIELD_INT64_OR_NONE), NOT_BELOW_0},
     {"samples", "samples", CHOICE, MEMBER(samples), NOT_BELOW_0},
     {"calls_per_sample", "calls_per_sample", MEASUREMENT, MEMBER(calls_per_sample), NOT_BELOW_0},
-    {"max_rel_err", "max_rel_err", MEASUREMENT, AT(max_rel_err, WLM_FIELD_REAL_OR_NULL), 0, INT64_MAX,
+    {"max_rel_err", "max_rel_err", MEASUREMENT, AT(max_rel_err, WLMI_FIELD_REAL_OR_NULL), 0, INT64_MAX,
      "a number of at least 0, or null where failed is true"},
-    {"failed", "failed", CHOICE, AT(failed, WLM_FIELD_BOOL), 0, 1, "true or false"},
+    {"failed", "failed", CHOICE, AT(failed, WLMI_FIELD_BOOL), 0, 1, "true or false"},
     {"reason", "reason", CHOICE, MEMBER(reason), TEXT},
-    {"made_at", "made_at", CHOICE, MEMBER(made_at), 0, WLM_LAST_SECOND,
+    {"made_at", "made_at", CHOICE, MEMBER(made_at), 0, WLMI_LAST_SECOND,
      "seconds since 1970, from 0 up to the year 9999"},
 };
 
@@ -77,13 +77,13 @@ const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_reco
 }
 
 static int is_wide(const wlmi_field *field) {
-  return field->type == WLM_FIELD_INT64 || field->type == WLM_FIELD_INT64_OR_NONE;
+  return field->type == WLMI_FIELD_INT64 || field->type == WLMI_FIELD_INT64_OR_NONE;
 }
 
 int64_t wlmi_field_integer(const wlmi_field *field, const wlmi_measurement_record *record) {
   if (is_wide(field)) return *(int64_t *)place(field, record);
   int value = *(int *)place(field, record);
-  return field->type == WLM_FIELD_BOOL ? value != 0 : value;
+  return field->type == WLMI_FIELD_BOOL ? value != 0 : value;
 }
 
 /* Adding 0 turns -0, which SQLite does not store, into 0. */
@@ -124,25 +124,25 @@ int wlmi_field_set_hash(const wlmi_field *field, wlmi_measurement_record *record
 
 int wlmi_field_is_possible(const wlmi_field *field, const wlmi_measurement_record *record) {
   switch (field->type) {
-    case WLM_FIELD_TEXT: {
+    case WLMI_FIELD_TEXT: {
       const char *text = wlmi_field_text(field, record);
       const size_t length = strlen(text);
-      return length <= WLM_LONGEST_TEXT && (int64_t)length >= field->least && wlmi_is_utf8(text);
+      return length <= WLMI_LONGEST_TEXT && (int64_t)length >= field->least && wlmi_is_utf8(text);
     }
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
-    case WLM_FIELD_BOOL: {
+    case WLMI_FIELD_INT:
+    case WLMI_FIELD_INT64:
+    case WLMI_FIELD_INT64_OR_NONE:
+    case WLMI_FIELD_BOOL: {
       int64_t value = wlmi_field_integer(field, record);
       return value >= field->least && value <= field->most;
     }
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
+    case WLMI_FIELD_REAL:
+    case WLMI_FIELD_REAL_OR_NULL: {
       double value = wlmi_field_real(field, record);
-      if (!isfinite(value)) return field->type == WLM_FIELD_REAL_OR_NULL && record->failed;
+      if (!isfinite(value)) return field->type == WLMI_FIELD_REAL_OR_NULL && record->failed;
       return value >= (double)field->least && value <= (double)field->most;
     }
-    case WLM_FIELD_HASH: return 1;
+    case WLMI_FIELD_HASH: return 1;
   }
   return 0;
 }
@@ -164,24 +164,24 @@ static void print_real(double value, char text[32]) {
 }
 
 void wlmi_field_json(const wlmi_field *field, const wlmi_measurement_record *record, wlmi_text *out) {
-  char digits[WLM_HASH_HEX];
+  char digits[WLMI_HASH_HEX];
   wlmi_text_puts(out, ",\"");
   wlmi_text_puts(out, field->key);
   wlmi_text_puts(out, "\":");
   switch (field->type) {
-    case WLM_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE: wlmi_text_integer(out, wlmi_field_integer(field, record)); break;
-    case WLM_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL: {
+    case WLMI_FIELD_TEXT: wlmi_text_json_string(out, wlmi_field_text(field, record)); break;
+    case WLMI_FIELD_INT:
+    case WLMI_FIELD_INT64:
+    case WLMI_FIELD_INT64_OR_NONE: wlmi_text_integer(out, wlmi_field_integer(field, record)); break;
+    case WLMI_FIELD_BOOL: wlmi_text_puts(out, wlmi_field_integer(field, record) ? "true" : "false"); break;
+    case WLMI_FIELD_REAL:
+    case WLMI_FIELD_REAL_OR_NULL: {
       double value = wlmi_field_real(field, record);
       if (isfinite(value)) print_real(value, digits);
       wlmi_text_puts(out, isfinite(value) ? digits : "null");
       break;
     }
-    case WLM_FIELD_HASH:
+    case WLMI_FIELD_HASH:
       wlmi_hash_to_hex(wlmi_field_hash(field, record), digits);
       wlmi_text_json_string(out, digits);
       break;

@@ -8,30 +8,30 @@
 
 /* The store's tables. The fields of a table are adjacent, and tables are in this order. */
 typedef enum wlmi_field_table {
-  WLM_TABLE_DEVICE,
-  WLM_TABLE_MATRIX,
-  WLM_TABLE_VARIANT,
-  WLM_TABLE_MEASUREMENT,
-  WLM_TABLE_COUNT
+  WLMI_TABLE_DEVICE,
+  WLMI_TABLE_MATRIX,
+  WLMI_TABLE_VARIANT,
+  WLMI_TABLE_MEASUREMENT,
+  WLMI_TABLE_COUNT
 } wlmi_field_table;
 
 /* Sets of fields, a bit each. */
 #define WLM_OF(table) (1u << (table))
 enum {
-  WLM_OF_ALL = (1 << WLM_TABLE_COUNT) - 1, /* of a measurement */
-  WLM_OF_RECORDED = WLM_OF_ALL + 1,        /* of a recorded problem, whose matrix has no name */
-  WLM_OF_CHOICE = 2 * WLM_OF_RECORDED      /* of the table measurement, what a choice is made from */
+  WLMI_OF_ALL = (1 << WLMI_TABLE_COUNT) - 1, /* of a measurement */
+  WLMI_OF_RECORDED = WLMI_OF_ALL + 1,        /* of a recorded problem, whose matrix has no name */
+  WLMI_OF_CHOICE = 2 * WLMI_OF_RECORDED      /* of the table measurement, what a choice is made from */
 };
 
 typedef enum wlmi_field_type {
-  WLM_FIELD_TEXT,          /* char * */
-  WLM_FIELD_INT,           /* int */
-  WLM_FIELD_INT64,         /* int64_t */
-  WLM_FIELD_INT64_OR_NONE, /* int64_t; 0 is left out of the line */
-  WLM_FIELD_REAL,          /* double, finite */
-  WLM_FIELD_REAL_OR_NULL,  /* double; null stands for not a number */
-  WLM_FIELD_BOOL,          /* int, false or true */
-  WLM_FIELD_HASH           /* uint64_t[2], as 32 hexadecimal digits */
+  WLMI_FIELD_TEXT,          /* char * */
+  WLMI_FIELD_INT,           /* int */
+  WLMI_FIELD_INT64,         /* int64_t */
+  WLMI_FIELD_INT64_OR_NONE, /* int64_t; 0 is left out of the line */
+  WLMI_FIELD_REAL,          /* double, finite */
+  WLMI_FIELD_REAL_OR_NULL,  /* double; null stands for not a number */
+  WLMI_FIELD_BOOL,          /* int, false or true */
+  WLMI_FIELD_HASH           /* uint64_t[2], as 32 hexadecimal digits */
 } wlmi_field_type;
 
 typedef struct wlmi_field {
@@ -44,10 +44,10 @@ typedef struct wlmi_field {
 } wlmi_field;
 
 /* The most bytes of a text; names, keys and messages have 4,096 or less. */
-enum { WLM_LONGEST_TEXT = 16 << 10 };
+enum { WLMI_LONGEST_TEXT = 16 << 10 };
 
-enum { WLM_FIELD_COUNT = 32 };
-extern const wlmi_field wlmi_fields[WLM_FIELD_COUNT];
+enum { WLMI_FIELD_COUNT = 32 };
+extern const wlmi_field wlmi_fields[WLMI_FIELD_COUNT];
 
 /* Values by field. The caller knows the type; integers cover int, int64 and bool. */
 const char *wlmi_field_text(const wlmi_field *field, const wlmi_measurement_record *record); /* never NULL */

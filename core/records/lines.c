@@ -50,28 +50,28 @@ static wlm_status read_field(const wlmi_field *field, const json_t *value, wlmi_
   const char *text = json_string_value(value); /* NULL = it is no string */
   int fits = 0;
   switch (field->type) {
-    case WLM_FIELD_TEXT: {
+    case WLMI_FIELD_TEXT: {
       char *copy = text ? wlmi_strdup(text) : NULL;
       if (text && !copy) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "value of %s", field->key);
       wlmi_field_set_text(field, record, copy);
       fits = text != NULL;
       break;
     }
-    case WLM_FIELD_INT:
-    case WLM_FIELD_INT64:
-    case WLM_FIELD_INT64_OR_NONE:
+    case WLMI_FIELD_INT:
+    case WLMI_FIELD_INT64:
+    case WLMI_FIELD_INT64_OR_NONE:
       fits = json_is_integer(value) && wlmi_field_set_integer(field, record, json_integer_value(value));
       break;
-    case WLM_FIELD_BOOL:
+    case WLMI_FIELD_BOOL:
       fits = json_is_boolean(value);
       wlmi_field_set_integer(field, record, json_is_true(value));
       break;
-    case WLM_FIELD_REAL:
-    case WLM_FIELD_REAL_OR_NULL:
-      fits = json_is_number(value) || (json_is_null(value) && field->type == WLM_FIELD_REAL_OR_NULL);
+    case WLMI_FIELD_REAL:
+    case WLMI_FIELD_REAL_OR_NULL:
+      fits = json_is_number(value) || (json_is_null(value) && field->type == WLMI_FIELD_REAL_OR_NULL);
       wlmi_field_set_real(field, record, json_is_number(value) ? json_number_value(value) : (double)NAN);
       break;
-    case WLM_FIELD_HASH: fits = text && wlmi_field_set_hash(field, record, text); break;
+    case WLMI_FIELD_HASH: fits = text && wlmi_field_set_hash(field, record, text); break;
   }
   return fits ? WLM_OK : wlmi_fail(WLM_ERR_PARSE, "%s must be %s", field->key, field->must_be);
 }
@@ -97,7 +97,7 @@ static wlm_status refuse_unknown(json_t *object, const line_shape *shape) {
   json_t *value;
   json_object_foreach(object, key, value) {
     int known = !strcmp(key, shape->own);
-    for (int i = 0; i < WLM_FIELD_COUNT && !known; i++)
+    for (int i = 0; i < WLMI_FIELD_COUNT && !known; i++)
       known = !strcmp(key, wlmi_fields[i].key) && wlmi_fields[i].of & shape->of;
     if (!known) return wlmi_fail(WLM_ERR_PARSE, "unknown key %.80s", key);
   }
@@ -111,13 +111,13 @@ static wlm_status read_members(json_t *object, const line_shape *shape, wlmi_mea
   *own = json_string_value(value);
   if (!value) return wlmi_fail(WLM_ERR_PARSE, "%s is missing", shape->own);
   if (!*own || !shape->fits(*own)) return wlmi_fail(WLM_ERR_PARSE, "%s must be %s", shape->own, shape->must_be);
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
     if (!(field->of & shape->of)) continue;
     value = json_object_get(object, field->key);
     if (value)
       WLM_CHECK(read_field(field, value, record));
-    else if (field->type != WLM_FIELD_INT64_OR_NONE)
+    else if (field->type != WLMI_FIELD_INT64_OR_NONE)
       return wlmi_fail(WLM_ERR_PARSE, "%s is missing", field->key);
   }
   wlmi_fields_derive(record);
@@ -132,9 +132,9 @@ static wlm_status as_parsed(wlm_status checked) {
 }
 
 static wlm_status read_measurement(json_t *object, wlmi_measurement_record *record) {
-  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", WLM_OF_ALL};
+  static const line_shape shape = {"id", is_hash, "32 lower-case hexadecimal digits", WLMI_OF_ALL};
   const char *stated;
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   wlm_status status;
   *record = (wlmi_measurement_record){0};
   WLM_TRY(read_members(object, &shape, record, &stated));
@@ -149,7 +149,7 @@ done:
 }
 
 static wlm_status read_recorded(json_t *object, wlmi_recorded *recorded) {
-  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", WLM_OF_RECORDED};
+  static const line_shape shape = {"recorded", is_filled, "a string that is not empty", WLMI_OF_RECORDED};
   wlmi_measurement_record record = {.n = 0};
   const char *class;
   wlm_status status;

@@ -7,16 +7,16 @@
 /* ---- checks ---- */
 
 int wlmi_clock_is_known(const char *clock) {
-  return !clock || !strcmp(clock, WLM_CLOCK_HOT) || !*clock || !strcmp(clock, WLM_CLOCK_COLD) ||
-         !strcmp(clock, WLM_CLOCK_ONLINE);
+  return !clock || !strcmp(clock, WLMI_CLOCK_HOT) || !*clock || !strcmp(clock, WLMI_CLOCK_COLD) ||
+         !strcmp(clock, WLMI_CLOCK_ONLINE);
 }
 
 /* Rules between fields: the first one that is broken, as a message; NULL = none. */
 static const char *broken_rule(const wlmi_measurement_record *r) {
   wlmi_hash hash;
   if (!wlmi_clock_is_known(r->clock))
-    return "clock must be " WLM_CLOCK_HOT ", " WLM_CLOCK_COLD ", " WLM_CLOCK_ONLINE
-           " or empty, which is " WLM_CLOCK_HOT;
+    return "clock must be " WLMI_CLOCK_HOT ", " WLMI_CLOCK_COLD ", " WLMI_CLOCK_ONLINE
+           " or empty, which is " WLMI_CLOCK_HOT;
   if (r->version && *r->version && !wlmi_hash_from_hex(r->version, &hash))
     return "source_hash must be 32 lower-case hexadecimal digits";
   if (wlmi_stats_fault(&r->stats)) return wlmi_stats_fault(&r->stats);
@@ -33,10 +33,10 @@ static const char *broken_rule(const wlmi_measurement_record *r) {
 }
 
 wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
     if (!wlmi_field_is_possible(&wlmi_fields[i], record))
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s must be %s%s", wlmi_fields[i].key, wlmi_fields[i].must_be,
-                       wlmi_fields[i].type == WLM_FIELD_TEXT ? " of valid UTF-8" : "");
+                       wlmi_fields[i].type == WLMI_FIELD_TEXT ? " of valid UTF-8" : "");
   const char *rule = broken_rule(record);
   return rule ? wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s", rule) : WLM_OK;
 }
@@ -44,25 +44,25 @@ wlm_status wlmi_measurement_check(const wlmi_measurement_record *record) {
 /* ---- canonical JSON and ids ---- */
 
 void wlmi_measurement_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out) {
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++) {
     const wlmi_field *field = &wlmi_fields[i];
-    const int is_left_out = field->type == WLM_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record);
+    const int is_left_out = field->type == WLMI_FIELD_INT64_OR_NONE && !wlmi_field_integer(field, record);
     if (field->of & WLM_OF(table) && !is_left_out) wlmi_field_json(field, record, out);
   }
 }
 
 /* Appends all members and the brace that ends the line. begins[t]: where those of table t begin. */
-static void put_members(const wlmi_measurement_record *record, wlmi_text *line, size_t begins[WLM_TABLE_COUNT + 1]) {
-  for (int t = 0; t < WLM_TABLE_COUNT; t++) {
+static void put_members(const wlmi_measurement_record *record, wlmi_text *line, size_t begins[WLMI_TABLE_COUNT + 1]) {
+  for (int t = 0; t < WLMI_TABLE_COUNT; t++) {
     begins[t] = line->size;
     wlmi_measurement_members(record, (wlmi_field_table)t, line);
   }
-  begins[WLM_TABLE_COUNT] = line->size;
+  begins[WLMI_TABLE_COUNT] = line->size;
   wlmi_text_puts(line, "}");
 }
 
 /* The hash of these members as an object: its braces take the place of the commas only meanwhile. */
-static void hash_members(wlmi_text *line, size_t begin, size_t end, char id[WLM_HASH_HEX]) {
+static void hash_members(wlmi_text *line, size_t begin, size_t end, char id[WLMI_HASH_HEX]) {
   const char after = line->data[end];
   line->data[begin] = '{';
   line->data[end] = '}';
@@ -71,34 +71,34 @@ static void hash_members(wlmi_text *line, size_t begin, size_t end, char id[WLM_
   line->data[end] = after;
 }
 
-void wlmi_members_id(wlmi_text *members, char id[WLM_HASH_HEX]) { hash_members(members, 0, members->size, id); }
+void wlmi_members_id(wlmi_text *members, char id[WLMI_HASH_HEX]) { hash_members(members, 0, members->size, id); }
 
 void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out) {
-  size_t begins[WLM_TABLE_COUNT + 1];
-  char id[WLM_HASH_HEX];
-  wlmi_text_printf(out, "{\"id\":\"%0*d\"", WLM_HASH_HEX - 1, 0); /* room for the id */
+  size_t begins[WLMI_TABLE_COUNT + 1];
+  char id[WLMI_HASH_HEX];
+  wlmi_text_printf(out, "{\"id\":\"%0*d\"", WLMI_HASH_HEX - 1, 0); /* room for the id */
   put_members(record, out, begins);
   if (out->failed) return;
-  hash_members(out, begins[0], begins[WLM_TABLE_COUNT], id);
-  memcpy(out->data + begins[0] - WLM_HASH_HEX, id, WLM_HASH_HEX - 1);
+  hash_members(out, begins[0], begins[WLMI_TABLE_COUNT], id);
+  memcpy(out->data + begins[0] - WLMI_HASH_HEX, id, WLMI_HASH_HEX - 1);
 }
 
 wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids) {
-  char *const parts[WLM_TABLE_COUNT - 1] = {ids->device, ids->matrix, ids->variant};
-  size_t begins[WLM_TABLE_COUNT + 1];
+  char *const parts[WLMI_TABLE_COUNT - 1] = {ids->device, ids->matrix, ids->variant};
+  size_t begins[WLMI_TABLE_COUNT + 1];
   wlmi_text line = {0};
   put_members(record, &line, begins);
   if (line.failed) {
     wlmi_text_release(&line);
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "canonical line of a measurement");
   }
-  for (int t = 0; t < WLM_TABLE_COUNT - 1; t++) hash_members(&line, begins[t], begins[t + 1], parts[t]);
-  hash_members(&line, begins[0], begins[WLM_TABLE_COUNT], ids->measurement);
+  for (int t = 0; t < WLMI_TABLE_COUNT - 1; t++) hash_members(&line, begins[t], begins[t + 1], parts[t]);
+  hash_members(&line, begins[0], begins[WLMI_TABLE_COUNT], ids->measurement);
   wlmi_text_release(&line);
   return WLM_OK;
 }
 
-wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]) {
+wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLMI_HASH_HEX]) {
   wlmi_record_ids ids;
   const wlm_status status = wlmi_measurement_ids(record, &ids);
   if (status == WLM_OK) memcpy(id, ids.measurement, sizeof ids.measurement);
@@ -110,8 +110,8 @@ wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WL
 wlm_status wlmi_measurement_copy(const wlmi_measurement_record *record, wlmi_measurement_record *copy) {
   *copy = *record;
   int failed = 0;
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
-    if (wlmi_fields[i].type != WLM_FIELD_TEXT) continue;
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++) {
+    if (wlmi_fields[i].type != WLMI_FIELD_TEXT) continue;
     char *text = wlmi_strdup(wlmi_field_text(&wlmi_fields[i], record));
     failed |= !text;
     wlmi_field_set_text(&wlmi_fields[i], copy, text);
@@ -122,8 +122,8 @@ wlm_status wlmi_measurement_copy(const wlmi_measurement_record *record, wlmi_mea
 }
 
 void wlmi_measurement_release(wlmi_measurement_record *record) {
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
-    if (wlmi_fields[i].type == WLM_FIELD_TEXT) wlmi_free(*(char **)((char *)record + wlmi_fields[i].offset));
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
+    if (wlmi_fields[i].type == WLMI_FIELD_TEXT) wlmi_free(*(char **)((char *)record + wlmi_fields[i].offset));
   *record = (wlmi_measurement_record){0};
 }
 

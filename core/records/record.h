@@ -12,7 +12,7 @@
 #include "core/records/fields.h"
 
 typedef struct wlmi_record_ids {
-  char device[WLM_HASH_HEX], matrix[WLM_HASH_HEX], variant[WLM_HASH_HEX], measurement[WLM_HASH_HEX];
+  char device[WLMI_HASH_HEX], matrix[WLMI_HASH_HEX], variant[WLMI_HASH_HEX], measurement[WLMI_HASH_HEX];
 } wlmi_record_ids;
 
 /* 1 for a clock of core/problem/measurement.h. Others are refused, because they would count as hot. */
@@ -24,8 +24,8 @@ void wlmi_measurement_line(const wlmi_measurement_record *record, wlmi_text *out
 /* Appends the members of one table as they stand in the line, each after a comma. */
 void wlmi_measurement_members(const wlmi_measurement_record *record, wlmi_field_table table, wlmi_text *out);
 /* The id of a text of members: those of one table, or those of all tables in their order. */
-void wlmi_members_id(wlmi_text *members, char id[WLM_HASH_HEX]);
-wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLM_HASH_HEX]);
+void wlmi_members_id(wlmi_text *members, char id[WLMI_HASH_HEX]);
+wlm_status wlmi_measurement_id(const wlmi_measurement_record *record, char id[WLMI_HASH_HEX]);
 wlm_status wlmi_measurement_ids(const wlmi_measurement_record *record, wlmi_record_ids *ids);
 
 /* A copy that owns its strings; release it. Releasing a zeroed record does nothing. */

@@ -151,8 +151,8 @@ static void attend(const part *at, int64_t i, const wlmi_reference_result *resul
     if (scale) scale[j] = total == 0 ? 0 : (scale[j] + looser * scale[j] / 4) / total;
   }
   const int64_t pair = 2 * (i * w->problem->heads + at->head);
-  put(&results[WLM_RESULT_OF_SOFTMAX], pair, total == 0 ? 0 : base, total == 0 ? 0 : size);
-  put(&results[WLM_RESULT_OF_SOFTMAX], pair + 1, total == 0 ? 0 : 1 / total, total == 0 ? 0 : looser / total);
+  put(&results[WLMI_RESULT_OF_SOFTMAX], pair, total == 0 ? 0 : base, total == 0 ? 0 : size);
+  put(&results[WLMI_RESULT_OF_SOFTMAX], pair + 1, total == 0 ? 0 : 1 / total, total == 0 ? 0 : looser / total);
 }
 
 /* The gradient of an edge's score, and what goes with it. */
@@ -188,7 +188,7 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
   const wlm_problem *p = w->problem;
   const wlmi_csr_host *a = w->a;
   const int64_t first = at->head * at->width, to = i * p->n + first;
-  const wlmi_reference_result *db = results, *dk = &results[WLM_RESULT_OF_DK];
+  const wlmi_reference_result *db = results, *dk = &results[WLMI_RESULT_OF_DK];
   double sum = 0, sum_scale = 0;
   for (int64_t j = 0; j < at->width; j++) put(db, to + j, 0, 0), put(dk, to + j, 0, 0);
   for (int64_t e = a->rowptr[at->row]; e < a->rowptr[at->row + 1]; e++) {
@@ -209,17 +209,17 @@ static void attend_back(const part *at, int64_t i, int64_t line, const wlmi_refe
     sum += s.dterm;
     sum_scale += s.dterm_scale;
     if (line >= 0)
-      put(&results[WLM_RESULT_OF_DSCORES], (line + e - a->rowptr[at->row]) * p->heads + at->head, s.dterm,
+      put(&results[WLMI_RESULT_OF_DSCORES], (line + e - a->rowptr[at->row]) * p->heads + at->head, s.dterm,
           s.dterm_scale);
   }
-  put(&results[WLM_RESULT_OF_DRIGHT], i * p->heads + at->head, sum, sum_scale);
+  put(&results[WLMI_RESULT_OF_DRIGHT], i * p->heads + at->head, sum, sum_scale);
 }
 
 /* WLM_ATTENTION_ROWS. */
 static void sum_rows(const part *at, int64_t i, const wlmi_reference_result *results) {
   const wlmi_attention_walk *w = at->walk;
   const wlmi_csr_host *a = w->a;
-  const wlmi_reference_result *dq = results, *datt = &results[WLM_RESULT_OF_DATT];
+  const wlmi_reference_result *dq = results, *datt = &results[WLMI_RESULT_OF_DATT];
   const int64_t first = at->head * at->width, to = i * w->problem->n + first;
   const int is_dot = w->problem->score == WLM_SCORE_DOT;
   for (int64_t j = 0; j < at->width; j++) put(dq, to + j, 0, 0), put(datt, to + j, 0, 0);

@@ -63,21 +63,21 @@ static number apply_operation(wlmi_arithmetic operation, const number in[3], dou
   const number a = in[0], b = in[1];
   const int sure = is_sure(a, step) && is_sure(b, step);
   switch (operation) {
-    case WLM_NEGATE: return (number){-a.value, a.size};
-    case WLM_NOT: return truth(a.value == 0.0, is_sure(a, step), step);
-    case WLM_MULTIPLY: return (number){a.value * b.value, a.size * b.size};
-    case WLM_DIVIDE: return (number){a.value / b.value, a.size * b.size / (b.value * b.value)};
-    case WLM_PLUS: return (number){a.value + b.value, a.size + b.size};
-    case WLM_MINUS: return (number){a.value - b.value, a.size + b.size};
-    case WLM_LESS: return compare(a.value < b.value, a, b, step);
-    case WLM_LESS_EQUAL: return compare(a.value <= b.value, a, b, step);
-    case WLM_GREATER: return compare(a.value > b.value, a, b, step);
-    case WLM_GREATER_EQUAL: return compare(a.value >= b.value, a, b, step);
-    case WLM_EQUAL: return compare(a.value == b.value, a, b, step);
-    case WLM_NOT_EQUAL: return compare(a.value != b.value, a, b, step);
-    case WLM_AND: return truth(a.value != 0.0 && b.value != 0.0, sure, step);
-    case WLM_OR: return truth(a.value != 0.0 || b.value != 0.0, sure, step);
-    case WLM_CHOOSE: return choose(a, b, in[2], step);
+    case WLMI_NEGATE: return (number){-a.value, a.size};
+    case WLMI_NOT: return truth(a.value == 0.0, is_sure(a, step), step);
+    case WLMI_MULTIPLY: return (number){a.value * b.value, a.size * b.size};
+    case WLMI_DIVIDE: return (number){a.value / b.value, a.size * b.size / (b.value * b.value)};
+    case WLMI_PLUS: return (number){a.value + b.value, a.size + b.size};
+    case WLMI_MINUS: return (number){a.value - b.value, a.size + b.size};
+    case WLMI_LESS: return compare(a.value < b.value, a, b, step);
+    case WLMI_LESS_EQUAL: return compare(a.value <= b.value, a, b, step);
+    case WLMI_GREATER: return compare(a.value > b.value, a, b, step);
+    case WLMI_GREATER_EQUAL: return compare(a.value >= b.value, a, b, step);
+    case WLMI_EQUAL: return compare(a.value == b.value, a, b, step);
+    case WLMI_NOT_EQUAL: return compare(a.value != b.value, a, b, step);
+    case WLMI_AND: return truth(a.value != 0.0 && b.value != 0.0, sure, step);
+    case WLMI_OR: return truth(a.value != 0.0 || b.value != 0.0, sure, step);
+    case WLMI_CHOOSE: return choose(a, b, in[2], step);
   }
   return (number){NAN, 0.0};
 }
@@ -86,8 +86,8 @@ static void apply(const wlmi_node *node, wlmi_column_block *in, int width, doubl
   for (int j = 0; j < width; j++) {
     number n[3] = {{0, 0}};
     for (int i = 0; i < node->arity; i++) n[i] = (number){in[i].value[j], in[i].size[j]};
-    const number out = node->kind == WLM_NODE_FUNCTION ? apply_function(&wlmi_functions[node->which], n, step)
-                                                       : apply_operation((wlmi_arithmetic)node->which, n, step);
+    const number out = node->kind == WLMI_NODE_FUNCTION ? apply_function(&wlmi_functions[node->which], n, step)
+                                                        : apply_operation((wlmi_arithmetic)node->which, n, step);
     in[0].value[j] = out.value;
     in[0].size[j] = out.size;
   }
@@ -95,13 +95,13 @@ static void apply(const wlmi_node *node, wlmi_column_block *in, int width, doubl
 
 void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, int width, double step,
                    wlmi_column_block *result) {
-  wlmi_column_block stack[WLM_EXPRESSION_DEPTH];
+  wlmi_column_block stack[WLMI_EXPRESSION_DEPTH];
   wlmi_column_block *top = stack;
   for (int i = 0; i < expression->count; i++) {
     const wlmi_node *node = &expression->nodes[i];
-    if (node->kind == WLM_NODE_NUMBER) {
+    if (node->kind == WLMI_NODE_NUMBER) {
       wlmi_block_fill(top++, width, node->value);
-    } else if (node->kind == WLM_NODE_OPERAND) {
+    } else if (node->kind == WLMI_NODE_OPERAND) {
       const wlmi_column_block *from = operands[node->which];
       for (int j = 0; j < width; j++) top->value[j] = from->value[j], top->size[j] = from->size[j];
       top++;

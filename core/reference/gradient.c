@@ -56,7 +56,7 @@ static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const 
   const double unit = wlmi_element_unit(wlmi_accumulator_type(p->dense_type));
   const double share = call->alpha != 0;
   wlmi_column_block x, b, slope;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_A] = &x, [WLM_OPERAND_B] = &b};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_A] = &x, [WLM_OPERAND_B] = &b};
   sums of = {0, 0};
   wlmi_block_fill(&x, WLM_BLOCK, 0);
   wlmi_block_fill(&b, WLM_BLOCK, 0);
@@ -77,7 +77,7 @@ static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const 
 /* The derivatives of which these are the sums of terms. */
 static sums finish(const wlmi_expression *of_sum, sums of, double a) {
   wlmi_column_block acc = {{of.value, of.size}, {0}}, value = {{a, a}, {0}};
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_A] = &value, [WLM_OPERAND_ACC] = &acc};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_A] = &value, [WLM_OPERAND_ACC] = &acc};
   wlmi_evaluate(of_sum, operands, 2, 1, &acc);
   return (sums){acc.value[0], acc.value[1]};
 }

@@ -67,11 +67,11 @@ static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t
   const int64_t *rowptr = w->rowptr ? w->rowptr : w->a->rowptr;
   const void *memory = w->call->operands[i];
   switch (o->source) {
-    case WLM_SOURCE_NUMBER: return w->call->scalars[i];
-    case WLM_SOURCE_DEGREE: return (double)(rowptr[line + 1] - rowptr[line]);
-    case WLM_SOURCE_VALUES: return wlmi_csr_value(w->a, edge * p->heads + element);
-    case WLM_SOURCE_KEPT: return wlmi_dropout_factor(w->call->scalars[i], w->seed, line * p->heads + element);
-    case WLM_SOURCE_MEMORY: break;
+    case WLMI_SOURCE_NUMBER: return w->call->scalars[i];
+    case WLMI_SOURCE_DEGREE: return (double)(rowptr[line + 1] - rowptr[line]);
+    case WLMI_SOURCE_VALUES: return wlmi_csr_value(w->a, edge * p->heads + element);
+    case WLMI_SOURCE_KEPT: return wlmi_dropout_factor(w->call->scalars[i], w->seed, line * p->heads + element);
+    case WLMI_SOURCE_MEMORY: break;
   }
   if (o->width == WLM_WIDTH_WINS)
     return wlmi_index_get(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
@@ -97,9 +97,9 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
   const int64_t width = w->problem->n / w->problem->heads;
   const wlmi_message *m = w->message;
   double *value = &sums[2 * s], *size = &sums[2 * s + 1];
-  wlmi_column_block blocks[WLM_MAX_NAMES], terms;
-  const wlmi_column_block *operands[WLM_MAX_NAMES];
-  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
+  wlmi_column_block blocks[WLMI_MAX_NAMES], terms;
+  const wlmi_column_block *operands[WLMI_MAX_NAMES];
+  for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   *value = *size = 0;
   for (int64_t first = 0; first < width; first += WLM_BLOCK) {
     const wlmi_columns c = {head * width + first, (int)(width - first < WLM_BLOCK ? width - first : WLM_BLOCK)};
@@ -120,7 +120,7 @@ static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_col
                  wlmi_column_block *blocks) {
   const int64_t width = w->problem->n / w->problem->heads;
   const wlmi_message *m = w->message;
-  double made[2 * WLM_MAX_SUMS] = {0};
+  double made[2 * WLMI_MAX_SUMS] = {0};
   load_operands(w, row, edge, c, blocks);
   for (int j = 0; j < c.count && m->sums; j++) {
     const int64_t head = (c.first + j) / width;
@@ -148,7 +148,7 @@ static int64_t edges_of(const wlmi_message_walk *w, int64_t row) {
 /* How many terms an element of the result sums, of a row that has `edges`. */
 static int64_t terms_of(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t edges) {
   if (wlmi_result_is_of_row(kind)) return edges;
-  return kind == WLM_RESULT_EDGE_SUM ? w->problem->n / w->problem->heads : 1;
+  return kind == WLMI_RESULT_EDGE_SUM ? w->problem->n / w->problem->heads : 1;
 }
 
 /* The relative error that the accumulator may have (tuner/verify.c gives the reason). */
@@ -161,8 +161,8 @@ static double step_of(const wlmi_message_walk *w, int64_t terms) {
 /* Whether the operand is random and differs between the terms of such a result. */
 static int varies(const wlmi_message_walk *w, wlmi_result_kind kind, const wlmi_message_operand *o) {
   const wlm_place looked_up = w->problem->transpose ? WLM_PLACE_ROW : WLM_PLACE_COLUMN;
-  if (o->source != WLM_SOURCE_MEMORY || o->width >= WLM_WIDTH_WINS) return 0;
-  return kind == WLM_RESULT_EDGE_SUM ? o->width == WLM_WIDTH_N : o->place == WLM_PLACE_EDGE || o->place == looked_up;
+  if (o->source != WLMI_SOURCE_MEMORY || o->width >= WLM_WIDTH_WINS) return 0;
+  return kind == WLMI_RESULT_EDGE_SUM ? o->width == WLM_WIDTH_N : o->place == WLM_PLACE_EDGE || o->place == looked_up;
 }
 
 /* As for user-defined operators: the tolerance covers a few roundings of each message, and grows by as much again for
@@ -170,7 +170,7 @@ static int varies(const wlmi_message_walk *w, wlmi_result_kind kind, const wlmi_
 static measure measure_of(const wlmi_message_walk *w, int r) {
   const wlmi_message_result *result = &w->message->result[r];
   const int roundings = wlmi_expression_roundings(&result->value), further = roundings > 1 ? roundings - 1 : 0;
-  measure m = {1 + (result->kind == WLM_RESULT_PROD ? further : further / 8.0), result->kind != WLM_RESULT_EDGE};
+  measure m = {1 + (result->kind == WLMI_RESULT_PROD ? further : further / 8.0), result->kind != WLMI_RESULT_EDGE};
   for (int i = 0; i < w->message->operands; i++)
     if (wlmi_expression_uses(&result->value, i) && varies(w, result->kind, &w->message->operand[i])) m.is_even = 0;
   return m;
@@ -184,7 +184,7 @@ static double factor_of(const measure *m, int64_t terms) {
 
 static void begin_row(wlmi_result_kind kind, int count, row_result *row) {
   for (int j = 0; j < count; j++) {
-    row->block.value[j] = kind == WLM_RESULT_PROD ? 1 : 0;
+    row->block.value[j] = kind == WLMI_RESULT_PROD ? 1 : 0;
     row->block.size[j] = 0;
     row->position[j] = -1;
   }
@@ -221,10 +221,10 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
     double *value = &row->block.value[j], *sum = &row->block.size[j];
     if (wlmi_result_is_extreme(kind)) {
       *sum = fmax(*sum, size);
-      if (!wlmi_wins(kind == WLM_RESULT_MAX, x, position, *value, row->position[j])) continue;
+      if (!wlmi_wins(kind == WLMI_RESULT_MAX, x, position, *value, row->position[j])) continue;
       *value = x;
       row->position[j] = position;
-    } else if (kind == WLM_RESULT_PROD) {
+    } else if (kind == WLMI_RESULT_PROD) {
       *sum = row->position[j] < 0 ? size : *sum * fabs(x) + fabs(*value) * size;
       *value *= x;
       row->position[j] = position;
@@ -238,7 +238,7 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
 /* The epilogue. An activation rounds as the expressions of messages do. */
 static void close_row(const bound *b, int64_t degree, wlmi_columns c, wlmi_column_block *block) {
   const wlmi_message_walk *w = b->walk;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = block};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_X] = block};
   for (int j = 0; w->problem->epilogue.bias && j < c.count; j++) {
     const double bias = wlmi_element_get(w->problem->dense_type, w->bias, c.first + j);
     block->value[j] += bias;
@@ -276,7 +276,7 @@ static void put_softmax(const bound *b, int64_t i, wlmi_columns c, const row_wei
 static void end_row(const bound *b, int r, int64_t i, int64_t degree, wlmi_columns c, double factor, row_result *row,
                     const wlmi_reference_result *to) {
   const wlmi_message_walk *w = b->walk;
-  const int is_mean = w->message->result[r].kind == WLM_RESULT_MEAN && degree;
+  const int is_mean = w->message->result[r].kind == WLMI_RESULT_MEAN && degree;
   const double divisor = is_mean ? (double)degree : 1;
   const int64_t at = i * w->problem->n + c.first;
   for (int j = 0; j < c.count; j++) row->block.value[j] /= divisor, row->block.size[j] *= factor / divisor;
@@ -296,7 +296,7 @@ static void put_edge(const wlmi_message_walk *w, wlmi_result_kind kind, int64_t 
   const int64_t head_width = p->n / p->heads;
   for (int j = 0; j < c.count; j++) {
     const int64_t column = c.first + j;
-    const int is_sum = kind == WLM_RESULT_EDGE_SUM;
+    const int is_sum = kind == WLMI_RESULT_EDGE_SUM;
     const int64_t at = is_sum ? line * p->heads + column / head_width : line * p->n + column;
     const int begins = !is_sum || column % head_width == 0;
     to->value[at] = (begins ? 0 : to->value[at]) + message->value[j];
@@ -325,12 +325,12 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
   const wlmi_message *m = w->message;
   const int64_t begin = w->a->rowptr[at->row], degree = w->a->rowptr[at->row + 1] - begin, kept = edges_of(w, at->row);
   const double row_step = step_of(w, kept);
-  wlmi_column_block blocks[WLM_MAX_NAMES], message;
-  const wlmi_column_block *operands[WLM_MAX_NAMES];
+  wlmi_column_block blocks[WLMI_MAX_NAMES], message;
+  const wlmi_column_block *operands[WLMI_MAX_NAMES];
   row_result rows[WLM_MAX_RESULTS];
   row_weights weights = {.size = {0}};
   for (int j = 0; j < c.count; j++) weights.base[j] = -INFINITY;
-  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
+  for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
   for (int64_t k = 0; k < degree; k++) {
     const int64_t edge = begin + k;
@@ -341,13 +341,13 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
       const wlmi_result_kind kind = m->result[r].kind;
       const int64_t terms = terms_of(w, kind, kept);
       const int of_row = wlmi_result_is_of_row(kind);
-      if (kind != WLM_RESULT_SCORE && (!to[r].value || (!of_row && at->line < 0))) continue;
+      if (kind != WLMI_RESULT_SCORE && (!to[r].value || (!of_row && at->line < 0))) continue;
       wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
-      if (kind == WLM_RESULT_SCORE) {
+      if (kind == WLMI_RESULT_SCORE) {
         if (share.times) weigh(&message, (double)share.times, c.count, &weights);
         continue;
       }
-      if (kind == WLM_RESULT_SOFTMAX) {
+      if (kind == WLMI_RESULT_SOFTMAX) {
         if (share.times) take_weighted(&weights, &message, c.count, &rows[r]);
         continue;
       }
@@ -360,8 +360,8 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
   for (int r = 0; r < m->results; r++) {
     const wlmi_result_kind kind = m->result[r].kind;
     if (!to[r].value || !wlmi_result_is_of_row(kind)) continue;
-    if (kind == WLM_RESULT_SOFTMAX) share(&weights, c.count, &rows[r].block);
-    if (kind == WLM_RESULT_SCORE)
+    if (kind == WLMI_RESULT_SOFTMAX) share(&weights, c.count, &rows[r].block);
+    if (kind == WLMI_RESULT_SCORE)
       put_softmax(b, at->i, c, &weights, &to[r]);
     else
       end_row(b, r, at->i, kept, c, factor_of(&measures[r], kept), &rows[r], &to[r]);
@@ -371,7 +371,7 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
 static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
   if (w->problem->epilogue.bias && !w->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: the bias is NULL");
   for (int i = 0; i < w->message->operands; i++)
-    if (w->message->operand[i].source == WLM_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
+    if (w->message->operand[i].source == WLMI_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
       return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: operand %s is NULL", w->message->name[i]);
   return wlmi_reference_check(w->a, w->problem, row_ids, row_count);
 }
@@ -404,9 +404,9 @@ void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_
   const wlmi_message_result *of = &walk->message->result[result];
   const measure m = measure_of(walk, result);
   const double step = step_of(walk, terms_of(walk, of->kind, edges_of(walk, row)));
-  wlmi_column_block blocks[WLM_MAX_NAMES], message;
-  const wlmi_column_block *operands[WLM_MAX_NAMES];
-  for (int i = 0; i < WLM_MAX_NAMES; i++) operands[i] = &blocks[i];
+  wlmi_column_block blocks[WLMI_MAX_NAMES], message;
+  const wlmi_column_block *operands[WLMI_MAX_NAMES];
+  for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   load(walk, row, edge, (wlmi_columns){column, 1}, step, blocks);
   wlmi_evaluate(&of->value, operands, 1, step, &message);
   *value = message.value[0];

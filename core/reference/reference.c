@@ -53,9 +53,11 @@ static int more_than_one(const wlmi_expression *e) {
 /* The tolerance covers a product, one addition per edge and an epilogue. It grows by as much again for every eight
  * further operations, and for each operation of reduce beyond the first, because that is done for each edge. */
 static double weight_of(const expressions *e) {
-  const int once = more_than_one(&e->op.parts[WLM_PART_MESSAGE]) +
-                   wlmi_expression_roundings(&e->op.parts[WLM_PART_FINISH]) + wlmi_expression_roundings(&e->activation);
-  return 1 + once / 8.0 + more_than_one(&e->op.parts[WLM_PART_REDUCE]) + more_than_one(&e->op.parts[WLM_PART_COMBINE]);
+  const int once = more_than_one(&e->op.parts[WLMI_PART_MESSAGE]) +
+                   wlmi_expression_roundings(&e->op.parts[WLMI_PART_FINISH]) +
+                   wlmi_expression_roundings(&e->activation);
+  return 1 + once / 8.0 + more_than_one(&e->op.parts[WLMI_PART_REDUCE]) +
+         more_than_one(&e->op.parts[WLMI_PART_COMBINE]);
 }
 
 static void expressions_release(expressions *e) {
@@ -198,14 +200,14 @@ static double step_of(const wlm_problem *p, const edges *e) {
 static void reduce_custom(const walk *w, const expressions *x, const edges *e, wlmi_columns at,
                           wlmi_column_block *value) {
   const wlm_problem *p = w->problem;
-  const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLM_PART_MESSAGE);
-  const wlmi_expression *finish = wlmi_operator_part(&x->op, WLM_PART_FINISH);
+  const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLMI_PART_MESSAGE);
+  const wlmi_expression *finish = wlmi_operator_part(&x->op, WLMI_PART_FINISH);
   const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
   const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
   const int width = at.count;
   wlmi_column_block edge, dense, message, degree;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {&edge, &dense, value, &message, &degree};
-  wlmi_evaluate(&x->op.parts[WLM_PART_INIT], operands, width, step, value);
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {&edge, &dense, value, &message, &degree};
+  wlmi_evaluate(&x->op.parts[WLMI_PART_INIT], operands, width, step, value);
   for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(w->a, here);
     if (!times) continue;
@@ -219,7 +221,7 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
       make_messages(p->message, edge.value, dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
-    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLM_PART_REDUCE], operands, width, step, value);
+    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLMI_PART_REDUCE], operands, width, step, value);
   }
   wlmi_block_fill(&degree, width, (double)e->kept);
   if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, value);
@@ -253,7 +255,7 @@ void wlmi_reference_finish(const wlm_problem *p, const wlm_execute_args *call, i
 static void compute_block(const walk *w, const wlm_execute_args *call, const expressions *x, const edges *e,
                           int64_t row, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {[WLM_OPERAND_X] = to};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_X] = to};
   const double factor = factor_of(w, e);
   if (p->custom)
     reduce_custom(w, x, e, at, to);

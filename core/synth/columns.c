@@ -107,7 +107,7 @@ static void draw_row(const wlmi_columns_wanted *w, const guide *g, int64_t verte
 
 /* A value by row and column: a multiple of 1/128 in [0.5, 1.5). */
 static float value_of(uint64_t row_key, int32_t col) {
-  return (float)(64 + (int)(wlmi_mix(row_key + (uint64_t)col * WLM_GOLDEN) >> 57)) / 128.0f;
+  return (float)(64 + (int)(wlmi_mix(row_key + (uint64_t)col * WLMI_GOLDEN) >> 57)) / 128.0f;
 }
 
 static void write_row(const wlmi_columns_wanted *w, int64_t row, scratch *l, wlmi_csr_host *out) {

@@ -16,8 +16,8 @@ wlm_status wlmi_input_check(const char *input, const wlmi_size_check *check);
 
 /* The name of a synthetic matrix that has given stats, such as those of a recorded problem. */
 
-enum { WLM_STAND_IN_NAME = 192 };
+enum { WLMI_STAND_IN_NAME = 192 };
 
 /* An input for wlmi_input_read: a synthetic matrix with the rows, columns, non-zeros and longest row of the stats, and
  * with their CV as far as possible. Its columns are random, because the stats say nothing about them. */
-void wlmi_stand_in_name(const wlm_stats *stats, char name[WLM_STAND_IN_NAME]);
+void wlmi_stand_in_name(const wlm_stats *stats, char name[WLMI_STAND_IN_NAME]);

@@ -292,7 +292,7 @@ wlm_status wlmi_twin_size(const char *name, int64_t *rows, int64_t *cols, int64_
   const __int128 wanted = r.kind == TWIN      ? scaled(r.graph->nnz, r.scale)
                           : r.kind == UNIFORM ? (__int128)r.rows * r.d
                                               : (__int128)r.rows * r.density / BILLION;
-  *nnz = wanted < WLM_MOST_SIZE ? (int64_t)wanted : WLM_MOST_SIZE;
+  *nnz = wanted < WLMI_MOST_SIZE ? (int64_t)wanted : WLMI_MOST_SIZE;
   if (r.rows >= 0 && wanted >= 0) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: rows=R and d=D must be given", name);
 }

@@ -16,7 +16,7 @@ wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
   return WLM_OK;
 }
 
-wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_host_compiler_identify(char hex[WLMI_HASH_HEX]) {
   *hex = 0;
   return WLM_OK;
 }
@@ -57,7 +57,7 @@ wlm_status wlmi_nvrtc_version(int *major, int *minor) {
   return no_compiler();
 }
 
-wlm_status wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_nvrtc_identify(char hex[WLMI_HASH_HEX]) {
   *hex = 0;
   return WLM_OK;
 }

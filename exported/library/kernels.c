@@ -76,10 +76,10 @@ static const wlmi_exported_kernel *find(const wlm_context *context, const wlmi_w
 
 /* Where another helper is not contained, its work is done on the host, as it is without a compiler. */
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded) {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   const wlmi_exported_kernel *kernel = find(context, wanted);
   if (kernel) return load(context, kernel, loaded);
-  if (wanted->helper > WLM_HELPER_BACKWARD)
+  if (wanted->helper > WLMI_HELPER_BACKWARD)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
   if (wanted->helper || !wanted->variant.family)
     return wlmi_exported_lacks(wanted->spec, &context->device->info.limits);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef WLM_CUDA_TYPES_OF_NVIDIA /* the test includes NVIDIA's headers instead */
+#ifndef WLMI_CUDA_TYPES_OF_NVIDIA /* the test includes NVIDIA's headers instead */
 
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -166,7 +166,7 @@ typedef struct _nvrtcProgram *nvrtcProgram;
   X(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent stop))
 
 /* Found by the name cuGetProcAddress_v2; it finds the others. */
-#define WLM_CUDA_GET_PROC_ADDRESS \
+#define WLMI_CUDA_GET_PROC_ADDRESS \
   (const char *name, void **function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *found)
 
 /* Each entry point of NVRTC, with what it returns. */

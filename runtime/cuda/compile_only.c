@@ -35,7 +35,7 @@ static wlm_status find_gpu(int arch, const struct gpu **gpu) {
 }
 
 static wlmi_limits limits_of(const struct gpu *gpu) {
-  return (wlmi_limits){.target = WLM_TARGET_CUDA,
+  return (wlmi_limits){.target = WLMI_TARGET_CUDA,
                        .arch = gpu->arch,
                        .threads_per_block = 1024,
                        .shared_bytes = gpu->shared_bytes,

@@ -102,7 +102,7 @@ static wlm_status describe(wlmi_cuda_device *cuda) {
   info->flags = wlmi_nvrtc_flags();
   describe_compiler(info->compiler, sizeof info->compiler);
   WLM_CHECK(wlmi_nvrtc_identify(info->compiler_file));
-  info->limits = (wlmi_limits){.target = WLM_TARGET_CUDA,
+  info->limits = (wlmi_limits){.target = WLMI_TARGET_CUDA,
                                .arch = wlmi_nvrtc_arch(cuda->arch),
                                .threads_per_block = threads,
                                .shared_bytes = shared,

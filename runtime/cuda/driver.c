@@ -21,7 +21,7 @@ static wlm_status too_old(const char *what) {
 }
 
 static wlm_status find_functions(void) {
-  CUresult(*get) WLM_CUDA_GET_PROC_ADDRESS;
+  CUresult(*get) WLMI_CUDA_GET_PROC_ADDRESS;
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return wlmi_fail(WLM_ERR_NO_DEVICE, "no NVIDIA driver: %s", dlerror());
   if (wlmi_cuda_library_symbol(library, "cuGetProcAddress_v2", &get) != WLM_OK)

@@ -54,7 +54,7 @@ static wlm_status find_kernel(wlmi_device *device, CUmodule module, const wlmi_p
 }
 
 wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
-                          void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
+                          void *kernels[WLMI_MAX_PASSES], wlmi_module **module) {
   (void)size; /* an image contains its size */
   CUmodule loaded = NULL;
   *module = NULL;
@@ -73,8 +73,8 @@ wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, cons
 }
 
 wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
-                                  void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
-  char key[WLM_SPEC_KEY];
+                                  void *kernels[WLMI_MAX_PASSES], wlmi_module **module) {
+  char key[WLMI_SPEC_KEY];
   wlmi_spec_key(spec, key);
   for (int i = 0; i < wlmi_cuda_builtin_count; i++) {
     const struct wlmi_cuda_builtin *builtin = &wlmi_cuda_builtins[i];

@@ -59,7 +59,7 @@ wlm_status wlmi_nvrtc_version(int *major, int *minor) {
   return status;
 }
 
-wlm_status wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_nvrtc_identify(char hex[WLMI_HASH_HEX]) {
   Dl_info loaded;
   void *address;
   hex[0] = 0;

@@ -9,7 +9,7 @@ wlm_status wlmi_nvrtc_version(int *major, int *minor);
 
 /* wlmi_file_identity of the library that was loaded; "" where there is none. The version alone does not distinguish an
  * update within the same minor version. */
-wlm_status wlmi_nvrtc_identify(char hex[WLM_HASH_HEX]);
+wlm_status wlmi_nvrtc_identify(char hex[WLMI_HASH_HEX]);
 
 /* The flags that every compilation has besides the architecture. */
 const char *wlmi_nvrtc_flags(void);

@@ -8,9 +8,9 @@
 
 wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr) {
   const wlmi_target target = plan->device->info.limits.target;
-  const int64_t rows[WLM_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* rows of dB and of dC */
-  wlmi_launch launches[WLM_BACKWARD_PASSES];
-  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+  const int64_t rows[WLMI_BACKWARD_PASSES] = {bound->args.cols, bound->args.rows}; /* rows of dB and of dC */
+  wlmi_launch launches[WLMI_BACKWARD_PASSES];
+  for (int i = 0; i < WLMI_BACKWARD_PASSES; i++) {
     const wlmi_pass *pass = &plan->backward_passes[i];
     const wlmi_extent extent = {rows[i], csr->cols, csr->nnz, plan->shape.n};
     const int64_t units = wlmi_pass_unit_blocks(pass, &extent, 0);
@@ -24,7 +24,7 @@ wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, cons
   return WLM_OK;
 }
 
-void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                             const wlmi_spec *spec) {
   wlmi_arrays_make_backward(spec, &plan->backward_arrays);
   if (!program->uses_b) wlmi_arrays_make_optional(&plan->backward_arrays, "b");
@@ -33,7 +33,7 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
                       : spec->problem.policy.deterministic && !program->deterministic
                           ? "deterministic: on a GPU terms are added atomically, in any order"
                           : NULL;
-  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+  for (int i = 0; i < WLMI_BACKWARD_PASSES; i++) {
     plan->backward_passes[i] = program->passes[i];
     plan->backward_kernels[i] = kernels[i];
   }
@@ -41,14 +41,14 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
 
 wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
   struct wlm_args args = plan->bound.args;
-  wlmi_given given[WLM_MOST_COPIES];
+  wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_shape *shape = &plan->shape;
   const wlmi_arrays *arrays = &plan->backward_arrays;
   const wlmi_layout *layout = &plan->backward_layout;
   if (plan->no_backward)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
   if (!args.n || (!call->argmax_db && !call->argmax_dvalues)) return WLM_OK;
-  const wlmi_call structs = {{[WLM_IN_ARGS] = call}};
+  const wlmi_call structs = {{[WLMI_IN_ARGS] = call}};
   wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
   if (status == WLM_OK) status = wlmi_take_arrays(function, shape, arrays, &plan->bound, &structs, &args);
   if (status == WLM_OK) status = wlmi_take_workspace(function, call, layout->size);
@@ -59,7 +59,7 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
   if (status == WLM_OK) status = wlmi_check_overlap(function, shape, arrays, &work, &args);
   if (status == WLM_OK) status = wlmi_layout_begin(shape, arrays, layout, call->workspace, &args, given, call->stream);
   if (status != WLM_OK) return status;
-  for (int i = 0; i < WLM_BACKWARD_PASSES; i++) {
+  for (int i = 0; i < WLMI_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
     if (status != WLM_OK) return status;
   }

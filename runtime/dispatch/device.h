@@ -18,7 +18,7 @@ typedef struct wlmi_device_info {
   char bus[24];      /* the GPU's PCI address, which distinguishes equal GPUs; "" on the host */
   char driver[64];   /* of the device; "" on the host */
   char compiler[96]; /* with version and flags, "nvrtc 13.0 --std=c++17"; "" = none; stored with measurements */
-  char compiler_file[WLM_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
+  char compiler_file[WLMI_HASH_HEX]; /* wlmi_file_identity of the compiler's file, for the keys of compiled kernels */
   const char *flags; /* of the compiler besides the architecture, also where there is none; for the keys of archives */
   wlmi_limits limits;
   int64_t memory_bytes;
@@ -58,11 +58,11 @@ typedef struct wlmi_device_ops {
   wlm_status (*compile)(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);
   /* kernels[i] is the kernel of program->passes[i], ready for the pass's shared bytes. */
   wlm_status (*load)(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
-                     void *kernels[WLM_MAX_PASSES], wlmi_module **module);
+                     void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
   /* Loads the built-in kernel, which needs no compiler, and fills the program's passes. WLM_ERR_NO_COMPILER if the
    * problem needs a compiler. program->source stays NULL. */
   wlm_status (*load_builtin)(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
-                             void *kernels[WLM_MAX_PASSES], wlmi_module **module);
+                             void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
   void (*unload)(wlmi_device *device, wlmi_module *module);
 
   wlm_status (*launch)(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args, void *stream);

@@ -7,29 +7,29 @@
 
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
-    case WLM_STEP_FINGERPRINT:
+    case WLMI_STEP_FINGERPRINT:
       wlmi_text_printf(text, "this very matrix was tuned for this n%s",
                        c->online ? ", by times of real calls alone" : "");
       break;
-    case WLM_STEP_SIMILAR: wlmi_text_puts(text, "a matrix with nearly the same statistics was tuned"); break;
-    case WLM_STEP_MODEL:
+    case WLMI_STEP_SIMILAR: wlmi_text_puts(text, "a matrix with nearly the same statistics was tuned"); break;
+    case WLMI_STEP_MODEL:
       wlmi_text_printf(text, "predicted from %lld tuned cases, the nearest at distance %.2f", (long long)c->cases,
                        c->distance);
       if (c->rule) wlmi_text_printf(text, "; it keeps the kernel of the rules: %s", c->rule);
       break;
-    case WLM_STEP_RULE:
+    case WLMI_STEP_RULE:
       wlmi_text_printf(text, "nothing %s was tuned for this n; built-in rule: %s",
                        c->failed ? "that works here" : "like it", c->rule);
       break;
-    case WLM_STEP_NAMED: wlmi_text_puts(text, "named by the caller"); break;
-    case WLM_STEP_PIN:
+    case WLMI_STEP_NAMED: wlmi_text_puts(text, "named by the caller"); break;
+    case WLMI_STEP_PIN:
       wlmi_text_printf(text, "pinned by hand for %s; ", c->pin_exact ? "this very matrix" : "its bucket");
       if (*c->unpinned)
         wlmi_text_printf(text, "unpinned it would be %s", c->unpinned);
       else
         wlmi_text_puts(text, "unpinned there would be no choice");
       break;
-    case WLM_STEP_BUILTIN:
+    case WLMI_STEP_BUILTIN:
       wlmi_text_puts(text, "nothing could be compiled here; the kernel that the library carries");
       break;
   }
@@ -90,14 +90,14 @@ static void describe_refused(wlmi_text *text, const wlmi_decision *c) {
   wlmi_text_puts(text, "\n");
 }
 
-void wlmi_explain_bucket(const wlm_stats *s, char bucket_text[WLM_BUCKET_TEXT]) {
+void wlmi_explain_bucket(const wlm_stats *s, char bucket_text[WLMI_BUCKET_TEXT]) {
   wlmi_bucket bucket;
   wlmi_bucket_of(s, &bucket);
   wlmi_bucket_print(&bucket, bucket_text);
 }
 
 static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) {
-  char bucket_text[WLM_BUCKET_TEXT];
+  char bucket_text[WLMI_BUCKET_TEXT];
   if (estimated) {
     wlmi_text_printf(text, "matrix    %lld x %lld, %lld non-zeros, %.2f a row; row lengths were not measured\n",
                      (long long)s->rows, (long long)s->cols, (long long)s->nnz, s->mean);
@@ -127,7 +127,7 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
   wlmi_text_printf(text, "kernel    %s\n", c->variant);
   wlmi_text_printf(text, "step      %s: ", wlmi_step_name(c->step));
   wlmi_explain_step(text, c);
-  if (*c->pin && c->step != WLM_STEP_PIN)
+  if (*c->pin && c->step != WLMI_STEP_PIN)
     wlmi_text_printf(text, "\npin       %s is pinned for %s but not chosen: %s", c->pin,
                      c->pin_exact ? "this very matrix" : "its bucket", c->pin_reason);
   if (c->thin_known)
@@ -151,10 +151,10 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
     wlmi_text_printf(text, "prepares  %zu bytes; %s\n", plan->bound.prepared_size,
                      plan->is_prepared ? "done" : "wlm_plan_prepare has not run");
   describe_refused(text, c);
-  for (int i = 0; i < WLM_REFUSALS && *c->refusals[i].variant; i++)
+  for (int i = 0; i < WLMI_REFUSALS && *c->refusals[i].variant; i++)
     wlmi_text_printf(text, "          %s: %s\n", c->refusals[i].variant, c->refusals[i].reason);
   if (c->failed) wlmi_text_printf(text, "failed    %d on this very matrix, which are not chosen\n", c->failed);
-  for (int i = 0; i < WLM_REFUSALS && i < c->failed; i++)
+  for (int i = 0; i < WLMI_REFUSALS && i < c->failed; i++)
     wlmi_text_printf(text, "          %s: %s\n", c->failures[i].variant, c->failures[i].reason);
   describe_model(text, c);
   for (int i = 0; i < c->similar_count; i++) {

@@ -47,7 +47,7 @@ static json_t *list(int count, const void *items, size_t size, json_t *(*make)(c
 
 static json_t *matrix_json(const wlm_plan *plan) {
   const wlm_stats *s = &plan->reason.stats;
-  char bucket[WLM_BUCKET_TEXT], fingerprint[WLM_HASH_HEX];
+  char bucket[WLMI_BUCKET_TEXT], fingerprint[WLMI_HASH_HEX];
   wlmi_explain_bucket(s, bucket);
   wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
   return json_pack(
@@ -83,9 +83,9 @@ static json_t *step_json(const wlm_plan *plan) {
 
 static json_t *kernel_json(const wlm_plan *plan) {
   const wlmi_decision *c = &plan->reason.decision;
-  const int failures = c->failed < WLM_REFUSALS ? c->failed : WLM_REFUSALS;
+  const int failures = c->failed < WLMI_REFUSALS ? c->failed : WLMI_REFUSALS;
   int refusals = 0;
-  while (refusals < WLM_REFUSALS && *c->refusals[refusals].variant) refusals++;
+  while (refusals < WLMI_REFUSALS && *c->refusals[refusals].variant) refusals++;
   return json_pack("{s:s,s:b,s:I,s:I,s:b,s:i,s:i,s:i,s:o,s:i,s:o}", "split", plan->reason.split, "deterministic",
                    plan->reason.deterministic, "expected_calls", (json_int_t)c->calls, "prepared_bytes",
                    (json_int_t)plan->bound.prepared_size, "is_prepared", plan->is_prepared, "refused", c->refused,

@@ -15,9 +15,9 @@ wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t u
                           .threads = (unsigned int)pass->threads,
                           .shared_bytes = (unsigned int)pass->shared_bytes,
                           .dependent = pass->dependent};
-  if (target == WLM_TARGET_HOST) return WLM_OK;
-  int64_t fast = pass->axis == WLM_AXIS_UNITS_FIRST ? units : columns;
-  int64_t slow = pass->axis == WLM_AXIS_UNITS_FIRST ? columns : units;
+  if (target == WLMI_TARGET_HOST) return WLM_OK;
+  int64_t fast = pass->axis == WLMI_AXIS_UNITS_FIRST ? units : columns;
+  int64_t slow = pass->axis == WLMI_AXIS_UNITS_FIRST ? columns : units;
   if (fast > fast_limit || slow > fold * fold)
     return wlmi_fail(WLM_ERR_OVERFLOW, "kernel %s needs a grid of %lld x %lld blocks, more than the device has",
                      pass->kernel, (long long)fast, (long long)slow);
@@ -81,7 +81,7 @@ static wlm_status take_array(const char *function, const wlmi_array *array, wlmi
   const size_t aligned = wlmi_width_is_pair(array->width) ? 2 * array->size : array->size; /* kernels load pairs */
   wlmi_pointer pointer = {array->name, NULL, aligned, array->need && has >= array->need};
   memcpy(&pointer.address, from + array->from, sizeof pointer.address);
-  if (array->need == WLM_NEED_REFUSED && pointer.address)
+  if (array->need == WLMI_NEED_REFUSED && pointer.address)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with %s, which has no such array; leave it NULL", function,
                      array->name, wlmi_condition_texts[array->condition]);
   const wlm_status status = wlmi_check_pointers(function, &pointer, 1);
@@ -93,7 +93,7 @@ static wlm_status take_array(const char *function, const wlmi_array *array, wlmi
 
 wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
                             const wlmi_bound *bound, const wlmi_call *call, void *kernel) {
-  const wlmi_need_for has = bound->empty ? WLM_NEED_NEVER : bound->args.nnz ? WLM_NEED_EDGES : WLM_NEED_ROWS;
+  const wlmi_need_for has = bound->empty ? WLMI_NEED_NEVER : bound->args.nnz ? WLMI_NEED_EDGES : WLMI_NEED_ROWS;
   wlm_status status = WLM_OK;
   for (int i = 0; i < arrays->count && status == WLM_OK; i++) {
     const wlmi_array *array = &arrays->list[i];
@@ -131,7 +131,7 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
 }
 
 wlm_status wlmi_take_workspace(const char *function, const wlm_execute_args *call, size_t size) {
-  const wlmi_pointer memory = {"workspace", call->workspace, WLM_WORK_ALIGNMENT, size != 0};
+  const wlmi_pointer memory = {"workspace", call->workspace, WLMI_WORK_ALIGNMENT, size != 0};
   if (call->workspace_size >= size) return wlmi_check_pointers(function, &memory, 1);
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "%s: workspace_size is %zu, the plan needs %zu", function,
                    call->workspace_size, size);

@@ -32,7 +32,7 @@ static wlm_status add_copy(const wlmi_shape *shape, const wlmi_array *array, int
                      (long long)array->columns, array->name);
   int overflow = __builtin_mul_overflow(lines, copy->ld, &elements);
   overflow |= __builtin_mul_overflow(elements, (int64_t)array->size, &bytes);
-  copy->offset = (*size + WLM_WORK_ALIGNMENT - 1) / WLM_WORK_ALIGNMENT * WLM_WORK_ALIGNMENT;
+  copy->offset = (*size + WLMI_WORK_ALIGNMENT - 1) / WLMI_WORK_ALIGNMENT * WLMI_WORK_ALIGNMENT;
   overflow |= __builtin_add_overflow((int64_t)copy->offset, bytes, &total);
   if (overflow) return wlmi_fail(WLM_ERR_OVERFLOW, "a copy by rows of %s does not fit 64 bits", array->name);
   copy->lines = lines;
@@ -69,11 +69,11 @@ static wlm_status copy_all(const wlmi_shape *shape, const wlmi_array *array, con
 
 static int is_read(const wlmi_array *array, const struct wlm_args *args) {
   return array->is_output ? array->to == offsetof(struct wlm_args, c) && args->beta != 0
-                          : array->need != WLM_NEED_NEVER;
+                          : array->need != WLMI_NEED_NEVER;
 }
 
 wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, void *kernel, wlmi_given given[WLM_MOST_COPIES], void *stream) {
+                             void *workspace, void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream) {
   char *const to = kernel;
   for (int i = 0; i < layout->count; i++) { /* several may have one leading dimension */
     const wlmi_array *array = &arrays->list[layout->copies[i].array];
@@ -93,7 +93,7 @@ wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays,
 }
 
 wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           const void *kernel, const wlmi_given given[WLM_MOST_COPIES], void *stream) {
+                           const void *kernel, const wlmi_given given[WLMI_MOST_COPIES], void *stream) {
   for (int i = 0; i < layout->count; i++) {
     const wlmi_copy *copy = &layout->copies[i];
     const wlmi_array *array = &arrays->list[copy->array];

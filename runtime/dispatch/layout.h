@@ -21,7 +21,7 @@ typedef struct wlmi_given {
 /* Enqueues the copies of what is read, and lets the kernels' arguments, which hold the caller's arrays, name the
  * copies. C is read where beta is not 0. */
 wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, void *kernel, wlmi_given given[WLM_MOST_COPIES], void *stream);
+                             void *workspace, void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream);
 /* Enqueues the copies of what the kernels wrote. */
 wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           const void *kernel, const wlmi_given given[WLM_MOST_COPIES], void *stream);
+                           const void *kernel, const wlmi_given given[WLMI_MOST_COPIES], void *stream);

@@ -86,7 +86,7 @@ wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const 
 wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
                               const wlmi_work *work, const void *kernel) {
   range others[OTHERS];
-  place places[WLM_MAX_ARRAYS];
+  place places[WLMI_MAX_ARRAYS];
   find_others(shape, work, kernel, others);
   WLM_CHECK(check_work(function, others));
   for (int i = 0; i < arrays->count; i++) {

@@ -25,7 +25,7 @@ static wlm_status correct_wave(const wlmi_device *device, void *kernel, wlmi_pas
 
 /* Computes everything that does not depend on a matrix, for a program whose kernels are loaded; asks the device how
  * many blocks of a kernel fit. */
-static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                              const wlmi_spec *spec, wlmi_shape *shape) {
   const wlm_problem *p = &spec->problem;
   *shape = (wlmi_shape){
@@ -63,7 +63,7 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
 
 static int first_execute(const wlmi_shape *shape) {
   int i = 0;
-  while (shape->passes[i].when != WLM_WHEN_EXECUTE) i++;
+  while (shape->passes[i].when != WLMI_WHEN_EXECUTE) i++;
   return i;
 }
 
@@ -105,7 +105,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
 }
 
 wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                                 void *const kernels[WLM_MAX_PASSES], const wlmi_spec *spec) {
+                                 void *const kernels[WLMI_MAX_PASSES], const wlmi_spec *spec) {
   plan->device = device;
   plan->reason.deterministic = program->deterministic;
   snprintf(plan->reason.split, sizeof plan->reason.split, "%s", program->split);
@@ -178,7 +178,7 @@ static wlmi_work work_of(const wlmi_bound *bound) {
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   wlm_status status = wlmi_need("wlm_plan_prepare", "plan", plan);
   if (status != WLM_OK || !plan->bound.prepared_size) return wlmi_finish(status);
-  const wlmi_pointer given = {"prepared", prepared, WLM_WORK_ALIGNMENT, 1};
+  const wlmi_pointer given = {"prepared", prepared, WLMI_WORK_ALIGNMENT, 1};
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
   struct wlm_args args = plan->bound.args;
@@ -188,7 +188,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
   if (!plan->bound.empty)
-    status = wlmi_launch_all(&plan->shape, &plan->bound, WLM_WHEN_PREPARE, &plan->bound.args, stream);
+    status = wlmi_launch_all(&plan->shape, &plan->bound, WLMI_WHEN_PREPARE, &plan->bound.args, stream);
   plan->is_prepared = status == WLM_OK;
   return wlmi_finish(status);
 }
@@ -221,7 +221,7 @@ static wlm_status attend(const char *function, const wlmi_shape *shape, const wl
   wlm_status status = WLM_OK;
   if (call->attention) status = wlmi_struct_see(&wlmi_struct_attention_operands, call->attention, &copy, &seen);
   if (status == WLM_OK) status = take_attention(function, shape, seen, kernel);
-  const wlmi_call structs = {{[WLM_IN_ARGS] = call, [WLM_IN_ATTENTION] = seen}};
+  const wlmi_call structs = {{[WLMI_IN_ARGS] = call, [WLMI_IN_ATTENTION] = seen}};
   return status == WLM_OK ? wlmi_take_arrays(function, shape, &shape->arrays, bound, &structs, kernel) : status;
 }
 
@@ -247,7 +247,7 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.operands is NULL, and a message has operands");
   wlm_status status = wlmi_struct_see(&wlmi_struct_message_args, call->operands, &copy, &seen);
   if (status != WLM_OK) return status;
-  const wlmi_call structs = {{[WLM_IN_ARGS] = call, [WLM_IN_MESSAGE] = seen}};
+  const wlmi_call structs = {{[WLMI_IN_ARGS] = call, [WLMI_IN_MESSAGE] = seen}};
   *to = (struct wlm_operands){.in = {0}};
   for (int i = 0; i < arrays->operands; i++) {
     to->wide[i] = ((const wlm_message_args *)seen)->scalars[i];
@@ -264,7 +264,7 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
 /* Checks both memories. */
 static wlm_status take_work(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
                             struct wlm_args *args) {
-  const wlmi_pointer prepared = {"prepared", args->prepared, WLM_WORK_ALIGNMENT, 1};
+  const wlmi_pointer prepared = {"prepared", args->prepared, WLMI_WORK_ALIGNMENT, 1};
   args->workspace = call->workspace;
   WLM_CHECK(wlmi_take_workspace(function, call, bound->workspace_size));
   return bound->prepared_size ? wlmi_check_pointers(function, &prepared, 1) : WLM_OK;
@@ -272,11 +272,11 @@ static wlm_status take_work(const char *function, const wlmi_bound *bound, const
 
 /* The passes, between the copies of column-major arrays. */
 static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel, void *stream) {
-  wlmi_given given[WLM_MOST_COPIES];
+  wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_layout *layout = &bound->layout;
-  if (!layout->count) return wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel->args, stream);
+  if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, &kernel->args, stream);
   WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, kernel, given, stream));
-  WLM_CHECK(wlmi_launch_all(shape, bound, WLM_WHEN_EXECUTE, &kernel->args, stream));
+  WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, &kernel->args, stream));
   return wlmi_layout_end(shape, &shape->arrays, layout, kernel, given, stream);
 }
 
@@ -292,7 +292,7 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else if (shape->is_attention)
     WLM_CHECK(attend(function, shape, bound, call, &kernel.attention));
   else
-    WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLM_IN_ARGS] = call}}, &kernel));
+    WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
   const wlmi_work work = work_of(bound);
   WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));

@@ -10,12 +10,12 @@
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
-enum { WLM_BACKWARD_PASSES = 2, WLM_MOST_COPIES = 4 };
+enum { WLMI_BACKWARD_PASSES = 2, WLMI_MOST_COPIES = 4 };
 
 /* Kernels of a program, whose source is NULL. */
 typedef struct wlmi_loaded {
   wlmi_program program;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   atomic_int *users; /* how many use them, the caller included; NULL = they stay loaded as long as the context */
 } wlmi_loaded;
 
@@ -28,7 +28,7 @@ typedef struct wlmi_copy {
 } wlmi_copy;
 typedef struct wlmi_layout {
   int count;
-  wlmi_copy copies[WLM_MOST_COPIES];
+  wlmi_copy copies[WLMI_MOST_COPIES];
   size_t size; /* of the workspace with them */
 } wlmi_layout;
 
@@ -45,18 +45,18 @@ typedef struct wlmi_shape {
   int walks_a;       /* of a transposed problem: A itself is bound instead of A^T */
   wlmi_arrays arrays;
   int pass_count;
-  wlmi_pass passes[WLM_MAX_PASSES];
-  void *kernels[WLM_MAX_PASSES];
+  wlmi_pass passes[WLMI_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_bytes workspace, prepared;
   wlmi_pass layout_pass; /* of the kernels that copy column-major arrays, where there are some */
-  void *layout_kernels[WLM_MAX_PASSES];
+  void *layout_kernels[WLMI_MAX_PASSES];
 } wlmi_shape;
 
 /* The values for one matrix. */
 typedef struct wlmi_bound {
   struct wlm_args args; /* complete except for the arguments of each call */
   int empty;            /* the main result has no elements: nothing to do */
-  wlmi_launch launches[WLM_MAX_PASSES];
+  wlmi_launch launches[WLMI_MAX_PASSES];
   wlmi_layout layout;
   size_t workspace_size, prepared_size;
 } wlmi_bound;
@@ -73,7 +73,7 @@ typedef struct wlmi_plan_reason {
   wlmi_decision decision;
   wlm_stats stats;
   int estimated; /* the stats were estimated from rows, cols and nnz */
-  char problem_key[WLM_SPEC_KEY];
+  char problem_key[WLMI_SPEC_KEY];
   char split[16];
   int deterministic;
   double transpose_seconds; /* time of building A^T; 0 if the plan is for A */
@@ -91,9 +91,9 @@ struct wlm_plan {
   int is_prepared;
   const char *no_rebind; /* why the plan cannot be bound to another matrix; NULL = it can */
   /* Of a plan with argmax: the passes of its gradients (clear, scatter), or why there are none. */
-  wlmi_pass backward_passes[WLM_BACKWARD_PASSES];
-  void *backward_kernels[WLM_BACKWARD_PASSES];
-  wlmi_launch backward[WLM_BACKWARD_PASSES];
+  wlmi_pass backward_passes[WLMI_BACKWARD_PASSES];
+  void *backward_kernels[WLMI_BACKWARD_PASSES];
+  wlmi_launch backward[WLMI_BACKWARD_PASSES];
   const void *a_rowptr, *a_colind; /* of A itself, transposed or not */
   wlmi_arrays backward_arrays;
   wlmi_layout backward_layout;
@@ -121,8 +121,8 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr);
 
 /* Fills the part of a plan that needs no matrix. */
 wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                                 void *const kernels[WLM_MAX_PASSES], const wlmi_spec *spec);
-void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+                                 void *const kernels[WLMI_MAX_PASSES], const wlmi_spec *spec);
+void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                             const wlmi_spec *spec);
 /* Binds the gradients to the matrix of `bound`; csr is A itself. If the grid exceeds the device's limits, the plan
  * stays as it was. */

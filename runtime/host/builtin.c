@@ -63,7 +63,7 @@ wlm_status wlmi_host_builtin(const wlmi_spec *spec, wlmi_program *program, void 
                      wlmi_index_name(spec->colind_type), p->sampling.sample == WLM_SAMPLE_NONE ? "" : ", sampled");
   *program =
       (wlmi_program){.variant = "host_builtin", .pass_count = 1, .deterministic = 1, .uses_b = 1, .split = "none"};
-  program->passes[0] = (wlmi_pass){.kernel = "sum", .units = WLM_UNITS_ROWS, .units_per_block = ROWS_PER_BLOCK};
+  program->passes[0] = (wlmi_pass){.kernel = "sum", .units = WLMI_UNITS_ROWS, .units_per_block = ROWS_PER_BLOCK};
   *kernel = spec->rowptr_type == WLM_I64 ? (void *)sum_i64 : (void *)sum_i32;
   return WLM_OK;
 }

@@ -67,7 +67,7 @@ static wlm_status workplace_open(workplace *place) {
 
 static void workplace_close(workplace *place) { wlmi_temporary_close(&place->temporary); }
 
-/* Sets *code to the exit status, or to WLM_PROCESS_KILLED. */
+/* Sets *code to the exit status, or to WLMI_PROCESS_KILLED. */
 static wlm_status run(const workplace *place, char *const argv[], int *code) {
   if (wlmi_process_is_privileged())
     return wlmi_fail(WLM_ERR_NO_COMPILER, "this program has more rights than its caller, so it runs no compiler");
@@ -75,11 +75,11 @@ static wlm_status run(const workplace *place, char *const argv[], int *code) {
   *code = wlmi_process_run(
       &(wlmi_process){.argv = argv, .output = place->output, .temporary = place->temporary.folder, .seconds = limit()});
   switch (*code) {
-    case WLM_PROCESS_NO_MEMORY: return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the environment of the C compiler");
-    case WLM_PROCESS_TOO_LONG: atomic_store(&too_slow, compiler_hash()); return not_again();
-    case WLM_PROCESS_MISSING:
+    case WLMI_PROCESS_NO_MEMORY: return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the environment of the C compiler");
+    case WLMI_PROCESS_TOO_LONG: atomic_store(&too_slow, compiler_hash()); return not_again();
+    case WLMI_PROCESS_MISSING:
       return wlmi_fail(WLM_ERR_NO_COMPILER, "'%s' cannot be run; install a C compiler or set WARPLOOM_CC", compiler());
-    case WLM_PROCESS_LOST:
+    case WLMI_PROCESS_LOST:
       return wlmi_fail(
           WLM_ERR_IO,
           "the exit status of the C compiler '%s' was lost; let no other part of this program wait for all "
@@ -122,7 +122,7 @@ static wlm_status read_version(char *line, size_t capacity) {
   workplace place;
   char *output = NULL;
   size_t size;
-  int code = WLM_PROCESS_MISSING;
+  int code = WLMI_PROCESS_MISSING;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
   WLM_TRY(run(&place, argv, &code));
@@ -147,7 +147,7 @@ wlm_status wlmi_host_compiler_describe(char *text, size_t capacity) {
   return WLM_OK;
 }
 
-wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]) {
+wlm_status wlmi_host_compiler_identify(char hex[WLMI_HASH_HEX]) {
   wlmi_text path = {0};
   wlm_status status = WLM_OK;
   hex[0] = 0;
@@ -177,7 +177,7 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   workplace place;
   char *message = NULL, *object = NULL;
   size_t message_size;
-  int code = WLM_PROCESS_MISSING;
+  int code = WLMI_PROCESS_MISSING;
   *image = NULL;
   wlm_status status = workplace_open(&place);
   if (status != WLM_OK) return status;
@@ -190,7 +190,7 @@ wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, 
   argv[argc++] = place.source;
   argv[argc++] = "-lm"; /* for the functions of users' expressions; must stand behind the source */
   WLM_TRY(run(&place, argv, &code));
-  if (code == WLM_PROCESS_KILLED) {
+  if (code == WLMI_PROCESS_KILLED) {
     status = wlmi_fail(WLM_ERR_IO, "the C compiler '%s' was killed", compiler());
   } else if (code) {
     WLM_TRY(wlmi_temporary_read(&place.temporary, output_name, &message, &message_size));

@@ -9,7 +9,7 @@
 wlm_status wlmi_host_compiler_describe(char *text, size_t capacity);
 
 /* wlmi_file_identity of that compiler's file, for keys; "" where there is none. */
-wlm_status wlmi_host_compiler_identify(char hex[WLM_HASH_HEX]);
+wlm_status wlmi_host_compiler_identify(char hex[WLMI_HASH_HEX]);
 
 /* The flags that decide what a kernel computes, for a build of its source elsewhere. */
 extern const char *const wlmi_host_flags;

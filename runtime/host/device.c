@@ -39,7 +39,7 @@ static wlm_status host_compile(wlmi_device *device UNUSED, const wlmi_program *p
 }
 
 static wlm_status host_load(wlmi_device *device UNUSED, const wlmi_program *program, const void *image, size_t size,
-                            void *kernels[WLM_MAX_PASSES], wlmi_module **out) {
+                            void *kernels[WLMI_MAX_PASSES], wlmi_module **out) {
   wlm_status status = wlmi_host_module_open(image, size, out);
   for (int i = 0; status == WLM_OK && i < program->pass_count; i++) {
     kernels[i] = wlmi_host_module_symbol(*out, program->passes[i].kernel);
@@ -55,7 +55,7 @@ static wlm_status host_load(wlmi_device *device UNUSED, const wlmi_program *prog
 }
 
 static wlm_status host_load_builtin(wlmi_device *device UNUSED, const wlmi_spec *spec, wlmi_program *program,
-                                    void *kernels[WLM_MAX_PASSES], wlmi_module **module) {
+                                    void *kernels[WLMI_MAX_PASSES], wlmi_module **module) {
   *module = NULL;
   return wlmi_host_builtin(spec, program, &kernels[0]);
 }
@@ -225,7 +225,7 @@ wlm_status wlmi_host_device_open(wlmi_device **device) {
   wlm_status status = wlmi_host_compiler_describe(info->compiler, sizeof info->compiler);
   if (status == WLM_OK) status = wlmi_host_compiler_identify(info->compiler_file);
   info->most_loaded = MOST_LOADED;
-  info->limits = (wlmi_limits){.target = WLM_TARGET_HOST, .processors = omp_get_max_threads()};
+  info->limits = (wlmi_limits){.target = WLMI_TARGET_HOST, .processors = omp_get_max_threads()};
   info->memory_bytes = positive(sysconf(_SC_PHYS_PAGES)) * positive(sysconf(_SC_PAGESIZE));
   info->limits.l2_bytes = positive(sysconf(_SC_LEVEL3_CACHE_SIZE));
   if (!info->limits.l2_bytes) info->limits.l2_bytes = positive(sysconf(_SC_LEVEL2_CACHE_SIZE));

@@ -43,7 +43,7 @@ static wlmi_measurement_record measured(const char *matrix, int64_t id, const ch
 
 static void put(const char *database, const wlmi_measurement_record *records, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, count));
   wlmi_store_close(store);
 }
@@ -190,7 +190,7 @@ TEST(other_device_classes_are_left_out) {
   failed.failed = 1;
   failed.time_ps = failed.spread_ps = 0;
   failed.reason = "too <much>";
-  cold.clock = WLM_CLOCK_COLD;
+  cold.clock = WLMI_CLOCK_COLD;
   put(database, (wlmi_measurement_record[]){other, prepared, failed, cold}, 4);
 
   char *json = listed(NULL, NULL); /* by default the device class with the most measurements */
@@ -214,7 +214,7 @@ TEST(other_device_classes_are_left_out) {
 
 /* Stores any model of the device class: the test needs only that there is one. */
 static void put_model(const wlmi_measurement_record *records, int64_t count) {
-  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
+  const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
   wlmi_generator *generator;
   wlmi_models models;
   wlmi_text device_class = {0};
@@ -225,7 +225,7 @@ static void put_model(const wlmi_measurement_record *records, int64_t count) {
   assert_int_equal(models.count, 1);
   wlmi_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
   assert_status(WLM_OK, wlmi_model_write(&models.models[0], &record.data, &record.size));
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class.data, &record));
   wlmi_store_close(store);
   wlmi_free(record.data);
@@ -296,7 +296,7 @@ TEST(odd_measurements_are_listed) {
   odd[4].stats.cv = 400;
   odd[4].stats.rows = 1000000000;
   odd[4].stats.nnz = 100000000000;
-  odd[5].clock = WLM_CLOCK_COLD;
+  odd[5].clock = WLMI_CLOCK_COLD;
   odd[6].time_ps = INT64_MAX;
   odd[6].made_at = 253402300799;
   odd[6].matrix_name = NULL;

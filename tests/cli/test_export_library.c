@@ -43,7 +43,7 @@ static void put_case(wlm_store *store, const wlmi_device_record *device, const w
   const exported_case c = exported_case_of(index);
   const wlmi_candidate_list *list;
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   for (int number = 0; number < c.measured; number++) {
     exported_matrix m = exported_matrix_of(number);
     const wlm_csr csr = exported_csr(&c, &m);
@@ -86,7 +86,7 @@ static void pin_slowest(wlm_store *store, const char *device_class) {
   const wlm_csr csr = exported_csr(&c, &m);
   const wlm_stats stats = full_stats(&m);
   const wlmi_candidate_list *list;
-  char target[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  char target[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
   int64_t worst = 0;
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_spec_make(&c.problem, &csr, &spec));
@@ -105,7 +105,7 @@ static void pin_slowest(wlm_store *store, const char *device_class) {
 
 /* Measurements of this machine and of the GPU of the fake driver; a model and a pin of this machine. */
 static void make_database(void) {
-  const wlmi_limits gpu = {WLM_TARGET_CUDA, 90, 1024, 227 << 10, 132, 0, 0};
+  const wlmi_limits gpu = {WLMI_TARGET_CUDA, 90, 1024, 227 << 10, 132, 0, 0};
   const wlmi_device_record gpu_record = {"Fake GPU", "cuda", "sm_90", 132, 64 << 20};
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_device_record record;
@@ -116,7 +116,7 @@ static void make_database(void) {
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   generator = wlmi_context_generator(context);
   wlmi_context_device_record(context, &record);
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < EXPORTED_CASES; i++) put_case(store, &record, &wlmi_context_device(context)->info.limits, i);
   put_case(store, &gpu_record, &gpu, 0);
   pin_slowest(store, wlmi_context_device_class(context));
@@ -520,7 +520,7 @@ static int64_t write_statistics(const char *path, const char *list) {
   assert_non_null(file);
   assert_non_null(names);
   fputs("* *", names);
-  assert_status(WLM_OK, wlmi_store_open(SHIPPED, WLM_STORE_READ_SHIPPED, &store));
+  assert_status(WLM_OK, wlmi_store_open(SHIPPED, WLMI_STORE_READ_SHIPPED, &store));
   assert_status(WLM_OK, wlmi_store_load(store, "cuda/sm_90/NVIDIA H200/132", &records, &count));
   assert_status(WLM_OK, wlmi_cases_make(records, count, &cases));
   for (int64_t i = 0; i < cases.count; i++) {

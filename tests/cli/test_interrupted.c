@@ -27,12 +27,12 @@ static int64_t stored(const char *database) {
   wlmi_measurement_record *records;
   int64_t count, looks = 0;
   wlmi_text report = {0};
-  wlm_status status = wlmi_store_open(database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0; /* killed before it was made */
   assert_status(WLM_OK, status);
   if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
-  for (int64_t i = 0; i < count; i++) looks += records[i].samples < WLM_PRECISE_SAMPLES;
+  for (int64_t i = 0; i < count; i++) looks += records[i].samples < WLMI_PRECISE_SAMPLES;
   wlmi_measurements_free(records, count);
   wlmi_text_release(&report);
   wlmi_store_close(store);
@@ -117,7 +117,7 @@ static int64_t measurements(const char *database) {
   wlm_store *store;
   wlmi_store_counts counts;
   wlmi_text report = {0};
-  wlm_status status = wlmi_store_open(database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
@@ -179,7 +179,7 @@ TEST(all_or_nothing) {
   kill_changing("import", lines, NULL, MORE);
   kill_changing("import", lines, database, MORE);
 
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) { /* measured again with a newer source */
     wlmi_measurement_record record = sample_measurement(i);
     record.version = "0123456789abcdef0123456789abcdef";
@@ -231,7 +231,7 @@ static int64_t candidates_stored(const char *database) {
   wlm_store *store;
   wlmi_measurement_record *records;
   int64_t count, different = 0;
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) {
     int before = 0;

@@ -47,7 +47,7 @@ static int fault_noticed(const char *path) {
   wlm_store *store;
   wlmi_text faults = {0};
   int64_t count = 0;
-  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status != WLM_OK) {
     assert_true(status == WLM_ERR_DATABASE || status == WLM_ERR_DATABASE_VERSION || status == WLM_ERR_NOT_FOUND ||
                 status == WLM_ERR_IO);
@@ -132,7 +132,7 @@ TEST(garbage_is_refused_and_kept) {
     for (size_t i = 0; i < size; i++) garbage[i] = (unsigned char)draw(&seed);
     if (round % 2) memcpy(garbage, whole, size < 100 ? size : 100); /* garbage behind a valid header */
     write_whole(path, garbage, size);
-    for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
+    for (int mode = WLMI_STORE_READ; mode <= WLMI_STORE_WRITE; mode++) {
       wlm_store *store;
       wlm_status status = wlmi_store_open(path, (wlmi_store_mode)mode, &store);
       if (status != WLM_ERR_DATABASE) fail_msg("%zu bytes: %s", size, wlm_status_name(status));

@@ -22,7 +22,7 @@ static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snap
   static const int64_t calls[] = {1, 1000};
   for (int i = 0; i < 2; i++) {
     wlmi_decision decision;
-    assert_status(WLM_OK, shipped_choose(c, snapshot, WLM_USE_MEASURED, calls[i], &decision));
+    assert_status(WLM_OK, shipped_choose(c, snapshot, WLMI_USE_MEASURED, calls[i], &decision));
     wlmi_text_printf(lines, "%s\t%s\t%lld\t%lld\t%s\t%s\n", modes[mode], c->matrix, (long long)c->n,
                      (long long)calls[i], wlmi_step_name(decision.step), decision.variant);
   }
@@ -83,8 +83,8 @@ TEST(pruning_changes_no_decision) {
   for (int64_t i = 0; i < database.case_count; i++)
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
       wlmi_decision before, after;
-      assert_status(WLM_OK, shipped_choose(&database.cases[i], &whole, WLM_USE_MEASURED, calls[k], &before));
-      assert_status(WLM_OK, shipped_choose(&database.cases[i], &pruned, WLM_USE_MEASURED, calls[k], &after));
+      assert_status(WLM_OK, shipped_choose(&database.cases[i], &whole, WLMI_USE_MEASURED, calls[k], &before));
+      assert_status(WLM_OK, shipped_choose(&database.cases[i], &pruned, WLMI_USE_MEASURED, calls[k], &after));
       if (before.step != after.step || strcmp(before.variant, after.variant))
         fail_msg("%s, n = %lld, %lld calls: %s, after pruning %s", database.cases[i].matrix,
                  (long long)database.cases[i].n, (long long)calls[k], before.variant, after.variant);

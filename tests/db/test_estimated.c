@@ -52,7 +52,7 @@ static int end(void **state) {
   return emit_end(state);
 }
 
-static int model_for(int64_t n) { return n <= WLM_NARROW ? NARROW : WIDE; }
+static int model_for(int64_t n) { return n <= WLMI_NARROW ? NARROW : WIDE; }
 
 /* ---- times of all candidates of a case ------------------------------------------------------------------ */
 
@@ -64,7 +64,7 @@ typedef struct times {
 
 static double measured_seconds(const wlmi_case *c, const char *variant) {
   for (int64_t i = 0; i < c->count; i++)
-    if (!strcmp(c->candidates[i].variant, variant)) return c->candidates[i].cost / WLM_PICOSECONDS;
+    if (!strcmp(c->candidates[i].variant, variant)) return c->candidates[i].cost / WLMI_PICOSECONDS;
   return 0;
 }
 
@@ -157,8 +157,8 @@ static void train_without(const char *group, const wlmi_snapshot *all, wlmi_mode
                                                    .variant = wlmi_strdup(t.candidates[k].variant),
                                                    .problem = (char *)c->problem,
                                                    .n = c->n,
-                                                   .time_ps = (int64_t)(t.seconds[k] * WLM_PICOSECONDS),
-                                                   .prepare_ps = (int64_t)(prepare * t.seconds[k] * WLM_PICOSECONDS),
+                                                   .time_ps = (int64_t)(t.seconds[k] * WLMI_PICOSECONDS),
+                                                   .prepare_ps = (int64_t)(prepare * t.seconds[k] * WLMI_PICOSECONDS),
                                                    .samples = 9,
                                                    .made_at = 1};
     }
@@ -257,12 +257,12 @@ static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *o
   wlmi_decision d[WAYS];
   double ratio[WAYS];
   fill_times(case_of(all, &c), c.problem, &t);
-  ratio[KNOWN] = time_over_best(&c, others, WLM_USE_MEASURED, &t, list, &d[KNOWN]);
-  ratio[RULES] = time_over_best(&c, &nothing, WLM_USE_MEASURED, &t, list, &d[RULES]);
+  ratio[KNOWN] = time_over_best(&c, others, WLMI_USE_MEASURED, &t, list, &d[KNOWN]);
+  ratio[RULES] = time_over_best(&c, &nothing, WLMI_USE_MEASURED, &t, list, &d[RULES]);
   c.stats = (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
-  ratio[ESTIMATED] = time_over_best(&c, others, WLM_USE_ESTIMATED, &t, list, &d[ESTIMATED]);
-  assert_int_equal(d[RULES].step, WLM_STEP_RULE);
-  assert_int_equal(d[ESTIMATED].step, WLM_STEP_MODEL);
+  ratio[ESTIMATED] = time_over_best(&c, others, WLMI_USE_ESTIMATED, &t, list, &d[ESTIMATED]);
+  assert_int_equal(d[RULES].step, WLMI_STEP_RULE);
+  assert_int_equal(d[ESTIMATED].step, WLMI_STEP_MODEL);
   for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
   if (prints)
     printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f %.3f  %s | %s | %s\n", c.matrix, (long long)c.n,
@@ -361,8 +361,8 @@ TEST(rules_serve_the_design) {
     const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
     wlmi_decision d;
     fill_times(c, c->problem, &t);
-    const double ratio = time_over_best(&shipped_case, &nothing, WLM_USE_MEASURED, &t, list, &d);
-    assert_int_equal(d.step, WLM_STEP_RULE);
+    const double ratio = time_over_best(&shipped_case, &nothing, WLMI_USE_MEASURED, &t, list, &d);
+    assert_int_equal(d.step, WLMI_STEP_RULE);
     count_in(&rules, ratio);
     wlmi_candidates_drop(list);
   }

@@ -49,16 +49,16 @@ TEST(foreign_objects_are_named) {
     remove(path);
     put_samples(path, 5);
     run_sql(path, cases[i].sql);
-    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ, &store));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_contains(wlm_error_detail(), cases[i].says);
     assert_contains(wlm_error_detail(), "db check --repair");
-    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ_SHIPPED, &store));
-    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_READ_SHIPPED, &store));
+    assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
     assert_contains(wlm_error_detail(), cases[i].says);
     assert_status(WLM_OK, wlmi_store_repair(path, &report, &kept_as, &result));
     assert_contains(report.data, cases[i].says);
     assert_int_equal(result.kept, cases[i].kept);
-    assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+    assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
     wlmi_store_close(store);
     wlmi_text_release(&report);
     wlmi_text_release(&kept_as);
@@ -70,11 +70,11 @@ TEST(older_versions_are_compared_too) {
   wlm_store *store;
   put_samples(path, 5);
   run_sql(path, "DROP TABLE recorded; PRAGMA user_version = 2");
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   wlmi_store_close(store);
   run_sql(path, "CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END");
-  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_READ, &store));
-  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_contains(wlm_error_detail(), "the trigger 'evil'");
 }
 
@@ -105,7 +105,7 @@ TEST(long_texts_are_rejected) {
   put_samples(path, 5);
   wlmi_device_class(&record.device, &class);
   run_sql(path, "UPDATE measurement SET problem = hex(zeroblob(20000))");
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, class.data));
   assert_int_equal(set.count, 0);
   wlmi_text report = {0};

@@ -15,7 +15,7 @@ static wlm_store *store, *other;
 
 static wlm_store *open_new(const char *name) {
   wlm_store *opened;
-  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), WLM_STORE_WRITE, &opened));
+  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), WLMI_STORE_WRITE, &opened));
   return opened;
 }
 
@@ -81,7 +81,7 @@ TEST(export_of_import_is_the_export) {
 
 TEST(lines_are_sorted_by_id) {
   fill(store, 0, 40);
-  char *text = export_of(store), last[WLM_HASH_HEX] = "";
+  char *text = export_of(store), last[WLMI_HASH_HEX] = "";
   assert_memory_equal(text, "{\"warploom\":\"tuned\",\"version\":1}\n", 32);
   int lines = 0;
   for (char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1, lines++) {

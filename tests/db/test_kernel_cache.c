@@ -23,7 +23,7 @@ static int setup(void **state) {
 }
 
 /* Makes kernel i: its size, bytes and key follow from i. */
-static size_t kernel(int i, unsigned char *data, char key[WLM_HASH_HEX]) {
+static size_t kernel(int i, unsigned char *data, char key[WLMI_HASH_HEX]) {
   uint64_t seed = (uint64_t)i;
   size_t size = i ? draw(&seed) % MOST_BYTES : 0;
   for (size_t k = 0; k < size; k++) data[k] = (unsigned char)draw(&seed);
@@ -33,7 +33,7 @@ static size_t kernel(int i, unsigned char *data, char key[WLM_HASH_HEX]) {
 
 static wlm_status put_kernel(wlmi_kernel_cache *cache, int i) {
   unsigned char data[MOST_BYTES];
-  char key[WLM_HASH_HEX];
+  char key[WLMI_HASH_HEX];
   size_t size = kernel(i, data, key);
   return wlmi_kernel_cache_put(cache, key, data, size);
 }
@@ -41,7 +41,7 @@ static wlm_status put_kernel(wlmi_kernel_cache *cache, int i) {
 /* Returns 1 if the kernel is found and correct, 0 if it is absent, -1 otherwise. */
 static int get_kernel(wlmi_kernel_cache *cache, int i) {
   unsigned char data[MOST_BYTES];
-  char key[WLM_HASH_HEX];
+  char key[WLMI_HASH_HEX];
   void *blob;
   size_t expected = kernel(i, data, key), size;
   wlm_status status = wlmi_kernel_cache_get(cache, key, &blob, &size);
@@ -53,7 +53,7 @@ static int get_kernel(wlmi_kernel_cache *cache, int i) {
 
 static wlmi_kernel_cache *open_cache(void) {
   wlmi_kernel_cache *cache;
-  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache));
+  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &cache));
   return cache;
 }
 
@@ -70,7 +70,7 @@ TEST(get_returns_what_was_put) {
   wlmi_kernel_cache_close(cache);
   cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-  char key[WLM_HASH_HEX];
+  char key[WLMI_HASH_HEX];
   unsigned char data[MOST_BYTES];
   void *blob;
   size_t size;
@@ -107,7 +107,7 @@ static void run_sql(const char *statement) {
 /* As after a changed byte in the index: each key leads to the row of kernel 3. */
 TEST(the_kernel_of_another_key_is_absent) {
   wlmi_kernel_cache_close(filled_cache());
-  char key[WLM_HASH_HEX], statement[256];
+  char key[WLMI_HASH_HEX], statement[256];
   unsigned char data[MOST_BYTES];
   kernel(3, data, key);
   snprintf(statement, sizeof statement,
@@ -155,7 +155,7 @@ static void assert_refused(wlm_status expected) {
   size_t before_size, after_size;
   wlmi_kernel_cache *cache;
   unsigned char *before = read_whole(folder.file, &before_size);
-  assert_status(expected, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache));
+  assert_status(expected, wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &cache));
   assert_null(cache);
   assert_contains(wlm_error_detail(), folder.file);
   unsigned char *after = read_whole(folder.file, &after_size);
@@ -171,7 +171,7 @@ TEST(files_of_others_are_left_alone) {
   assert_refused(WLM_ERR_DATABASE);
   unlink(folder.file);
   wlm_store *store; /* a path of tuned.db passed by mistake: its measurements must survive */
-  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   wlmi_store_close(store);
   assert_refused(WLM_ERR_DATABASE);
   size_t size; /* the same for a damaged tuned.db */
@@ -290,7 +290,7 @@ TEST(a_locked_cache_is_given_up) {
   assert_int_equal(lines, 1);
   assert_status(WLM_OK, put_kernel(other, 1));
   assert_int_equal(lines, 2);
-  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &late));
+  assert_status(WLM_ERR_IO, wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &late));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
   sqlite3_close(db);
   for (int i = 0; i < KERNELS; i++) {
@@ -322,7 +322,7 @@ TEST(threads_and_processes_share_it) {
     if ((children[p] = fork()) == 0) {
       wlmi_kernel_cache *cache;
       pthread_t threads[THREADS];
-      int failed = wlmi_kernel_cache_open(folder.file, WLM_KERNEL_CACHE_BYTES, &cache) != WLM_OK;
+      int failed = wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &cache) != WLM_OK;
       for (int t = 0; !failed && t < THREADS; t++) pthread_create(&threads[t], NULL, use_from_thread, cache);
       for (int t = 0; !failed && t < THREADS; t++) {
         void *result;

@@ -13,7 +13,7 @@ static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
 
 static wlm_status add(const char *path, const char *device_class, wlmi_measurement_set *set) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   const wlm_status status = wlmi_measurement_set_add(set, store, device_class);
   wlmi_store_close(store);
   return status;
@@ -41,9 +41,9 @@ TEST(it_equals_the_full_records) {
   wlm_store *store;
   int64_t count;
   put_samples(path, ROWS);
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_load(store, sample_class, &records, &count));
-  cold.clock = WLM_CLOCK_COLD; /* selection does not use cold times */
+  cold.clock = WLMI_CLOCK_COLD; /* selection does not use cold times */
   assert_status(WLM_OK, wlmi_store_put(store, &cold, 1));
   wlmi_store_close(store);
   assert_status(WLM_OK, add(path, sample_class, &set));
@@ -65,7 +65,7 @@ TEST(two_databases_are_a_union) {
   put_samples(user, ROWS / 2);
   assert_status(WLM_OK, add(user, sample_class, &set));
   const char *other = folder_file(&folder, "other.db");
-  assert_status(WLM_OK, wlmi_store_open(other, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(other, WLMI_STORE_WRITE, &store));
   for (int64_t i = ROWS / 4; i < ROWS; i++) {
     const wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -112,7 +112,7 @@ TEST(damaged_rows_are_left_out) {
     assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
     if (sqlite3_exec(db, changes[i].change, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
     sqlite3_close(db);
-    assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+    assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, sample_class));
     if (set.count != changes[i].rest) fail_msg("%s: %lld are left", changes[i].change, (long long)set.count);
     assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &faults));
@@ -131,7 +131,7 @@ TEST(an_unreadable_database_changes_nothing) {
   assert_status(WLM_OK, add(path, sample_class, &set));
   path = folder_file(&folder, "second.db");
   put_samples(path, ROWS + 5);
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, "DROP TABLE matrix", NULL, NULL, NULL));
   sqlite3_close(db);

@@ -17,7 +17,7 @@ static const char *store_of(test_folder *where, const char *name, int64_t begin,
   wlm_store *store;
   *where = folder;
   const char *path = folder_file(where, name);
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = begin; i < end; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -33,7 +33,7 @@ static wlmi_pin_record pin_of(const char *target, int64_t n, const char *variant
 static void pin_in(const char *path, const char *target, int64_t n, const char *variant) {
   wlm_store *store;
   const wlmi_pin_record pin = pin_of(target, n, variant);
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
 }
@@ -42,7 +42,7 @@ static char *export_of(const char *path) {
   wlm_store *store;
   wlmi_text out = {0};
   char *text;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export(store, &out));
   assert_status(WLM_OK, wlmi_text_take(&out, &text));
   wlmi_store_close(store);
@@ -89,7 +89,7 @@ TEST(merging_is_a_union_and_lists_conflicts) {
 static void put_model(const char *path, const char *device_class, const char *data) {
   wlm_store *store;
   const wlmi_model_record record = {"m", 5, (void *)data, strlen(data)};
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class, &record));
   wlmi_store_close(store);
 }
@@ -114,7 +114,7 @@ TEST(the_first_models_stay) {
   put_model(b, "cuda/one", "second");
   put_model(b, "cuda/two", "third");
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, NULL, &measurements));
-  assert_status(WLM_OK, wlmi_store_open(ab, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(ab, WLMI_STORE_READ, &store));
   assert_model(store, "cuda/one", "first");
   assert_model(store, "cuda/two", "third");
   wlmi_store_close(store);
@@ -156,7 +156,7 @@ TEST(changed_values_are_not_passed_on) {
       fail_msg("merged after %s", changes[i]);
     assert_contains(wlm_error_detail(), "b.db: measurement");
     assert_int_not_equal(access(c, F_OK), 0);
-    assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_READ, &store));
+    assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_READ, &store));
     assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
     wlmi_store_close(store);
     wlmi_text_release(&out);
@@ -185,12 +185,12 @@ TEST(only_what_measurements_use_is_merged) {
   const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0), *c = folder_file(&fc, "c.db");
   change(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
-  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   wlmi_store_close(store);
   assert_int_equal(measurements, counts.measurements);
   const int64_t matrices = counts.matrices;
-  assert_status(WLM_OK, wlmi_store_open(c, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(c, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   wlmi_store_close(store);
   assert_int_equal(counts.measurements, measurements);
@@ -206,7 +206,7 @@ TEST(pins_are_exported_unchanged) {
   char *first = export_of(a);
   wlm_store *store;
   int64_t added;
-  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
   wlmi_store_close(store);
@@ -236,7 +236,7 @@ TEST(contradicting_pins_of_one_import) {
   wlm_store *store;
   wlmi_pin_record *pins;
   int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   *said = 0;
   wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, import_string(store, lines, "pins", NULL));
@@ -263,7 +263,7 @@ TEST(wrong_pin_lines_are_refused) {
   };
   test_folder fa;
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
@@ -275,7 +275,7 @@ TEST(wrong_pin_lines_are_refused) {
 
 static void load_content(const char *path, wlmi_content *content) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_content_load(store, content));
   wlmi_store_close(store);
 }
@@ -299,7 +299,7 @@ TEST(differences_are_listed) {
   faster.variant = "row_best";
   faster.time_ps = 1000;
   elsewhere.device.name = "NVIDIA H100";
-  assert_status(WLM_OK, wlmi_store_open(b, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &faster, 1));
   assert_status(WLM_OK, wlmi_store_put(store, &elsewhere, 1));
   wlmi_store_close(store);
@@ -332,7 +332,7 @@ TEST(pruning_keeps_every_choice) {
   wlmi_content before, after;
   wlmi_diff diff;
   int64_t removed;
-  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     record.version = "0123456789abcdef0123456789abcdef";
@@ -374,7 +374,7 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   wlmi_store_counts counts;
   int64_t removed, kept = 0;
   assert_true(count <= 32);
-  assert_status(WLM_OK, wlmi_store_open(a, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(1);
     snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
@@ -446,7 +446,7 @@ TEST(the_nearest_class_is_of_the_same_chip) {
   } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
   test_folder fa;
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     wlmi_measurement_record record = sample_measurement((int64_t)i);

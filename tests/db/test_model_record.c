@@ -22,14 +22,14 @@ TEST(models_come_back_by_class) {
   static const char bytes[] = {0, 1, 2, 0, (char)0xff, 'x'};
   wlmi_model_record *records;
   int64_t count;
-  wlm_store *store = open_store(WLM_STORE_WRITE);
+  wlm_store *store = open_store(WLMI_STORE_WRITE);
   put(store, "cuda/a", "second", 5, "two", 3);
   put(store, "cuda/a", "first", 7, "old", 3);
   put(store, "cuda/a", "first", 8, bytes, sizeof bytes);
   put(store, "cuda/b", "first", 9, "", 0);
   wlmi_store_close(store);
 
-  store = open_store(WLM_STORE_READ);
+  store = open_store(WLMI_STORE_READ);
   assert_int_equal(wlmi_store_load_models(store, "cuda/a", &records, &count), WLM_OK);
   assert_int_equal(count, 2);
   assert_string_equal(records[0].name, "first");

@@ -71,18 +71,18 @@ TEST(files_writable_by_others_are_refused) {
   put_samples(at("tuned.db"), 3);
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
     chmod(at("tuned.db"), modes[i]);
-    refused(WLM_STORE_READ, "chmod go-w");
-    refused(WLM_STORE_WRITE, "chmod go-w");
+    refused(WLMI_STORE_READ, "chmod go-w");
+    refused(WLMI_STORE_WRITE, "chmod go-w");
   }
-  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLM_STORE_READ_SHIPPED, &store));
+  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLMI_STORE_READ_SHIPPED, &store));
   wlmi_store_close(store);
   chmod(at("tuned.db"), 0644);
-  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLMI_STORE_WRITE, &store));
   wlmi_store_close(store);
   if (geteuid()) test_missing("root", "root", "a file of another user was not tried");
   assert_int_equal(chown(at("tuned.db"), 65534, 65534), 0);
-  refused(WLM_STORE_READ, "another user (uid 65534)");
-  refused(WLM_STORE_WRITE, "another user (uid 65534)");
+  refused(WLMI_STORE_READ, "another user (uid 65534)");
+  refused(WLMI_STORE_WRITE, "another user (uid 65534)");
 }
 
 static wlm_status open_cache(void) {
@@ -103,7 +103,7 @@ static void nothing_opens(const char *says) {
   assert_status(WLM_ERR_IO, open_cache());
   assert_contains(wlm_error_detail(), says);
   assert_contains(wlm_error_detail(), "not used");
-  refused(WLM_STORE_WRITE, says);
+  refused(WLMI_STORE_WRITE, says);
 }
 
 /* A user who may write to the folder could replace the files, or place a journal beside them. */
@@ -115,13 +115,13 @@ TEST(databases_need_a_private_folder) {
   chmod(at("kernels.db"), 0600);
   chmod(folder.path, 0777);
   nothing_opens("chmod go-w");
-  refused(WLM_STORE_READ, "chmod go-w");
+  refused(WLMI_STORE_READ, "chmod go-w");
   chmod(folder.path, 01777);
   nothing_opens("mkdir -m 700");
-  assert_status(WLM_OK, open_store(WLM_STORE_READ));
+  assert_status(WLM_OK, open_store(WLMI_STORE_READ));
   chmod(folder.path, 0700);
   assert_status(WLM_OK, open_cache());
-  assert_status(WLM_OK, open_store(WLM_STORE_WRITE));
+  assert_status(WLM_OK, open_store(WLMI_STORE_WRITE));
 }
 
 /* The same holds for the folders above, but a sticky one such as /tmp is safe there. */
@@ -178,24 +178,24 @@ TEST(planted_journals_are_not_rolled_back) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     write_whole(at(names[i]), "planted", 7);
     chmod(at(names[i]), 0666);
-    refused(WLM_STORE_READ, names[i]);
-    refused(WLM_STORE_WRITE, names[i]);
+    refused(WLMI_STORE_READ, names[i]);
+    refused(WLMI_STORE_WRITE, names[i]);
     chmod(at(names[i]), 0600);
     if (!geteuid()) {
       assert_int_equal(chown(at(names[i]), 65534, 65534), 0);
-      refused(WLM_STORE_READ, names[i]);
+      refused(WLMI_STORE_READ, names[i]);
     }
     unlink(at(names[i]));
     assert_int_equal(symlink("tuned.db", at(names[i])), 0);
-    refused(WLM_STORE_WRITE, names[i]);
+    refused(WLMI_STORE_WRITE, names[i]);
     unlink(at(names[i]));
   }
   write_whole(at("tuned.db-journal"), "unfinished", 10);
   chmod(at("tuned.db-journal"), 0600);
   chmod(folder.path, 01777);
-  refused(WLM_STORE_READ, "unfinished write");
+  refused(WLMI_STORE_READ, "unfinished write");
   chmod(folder.path, 0700);
-  assert_status(WLM_OK, open_store(WLM_STORE_READ));
+  assert_status(WLM_OK, open_store(WLMI_STORE_READ));
 }
 
 /* If names of temporary files can be guessed, another user can place symbolic links there and have their targets

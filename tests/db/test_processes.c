@@ -57,7 +57,7 @@ static marks marks_of(const char *path, int64_t size) {
   wlm_store *store;
   wlmi_text faults = {0};
   marks all = {calloc((size_t)size, 1), size, 0};
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, mark, &all));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
@@ -71,7 +71,7 @@ static void write_as_child(int gate, int which) {
   wlm_store *store;
   char byte;
   if (read(gate, &byte, 1) != 0) _exit(1);
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_OK) {
     fprintf(stderr, "open: %s\n", wlm_error_detail());
     _exit(2);
   }
@@ -103,7 +103,7 @@ TEST_BETWEEN(eight_processes_lose_nothing, setup, folder_end) {
     }
     wlm_store *store; /* the parent reads meanwhile */
     wlmi_store_counts counts;
-    wlm_status status = wlmi_store_open(folder.file, WLM_STORE_READ, &store);
+    wlm_status status = wlmi_store_open(folder.file, WLMI_STORE_READ, &store);
     if (status == WLM_ERR_NOT_FOUND) continue;
     if (status == WLM_OK) status = wlmi_store_count(store, &counts);
     /* a reader does not wait long for the writers */
@@ -132,12 +132,12 @@ TEST_BETWEEN(only_writers_wait_for_a_lock, setup, folder_end) {
   assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &holder));
   assert_int_equal(SQLITE_OK, sqlite3_exec(holder, "BEGIN EXCLUSIVE", NULL, NULL, NULL));
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  assert_status(WLM_ERR_IO, wlmi_store_open(folder.file, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_IO, wlmi_store_open(folder.file, WLMI_STORE_READ, &store));
   clock_gettime(CLOCK_MONOTONIC, &end);
   assert_contains(wlm_error_detail(), "locked");
   assert_true(end.tv_sec - begin.tv_sec < 30); /* a writer would wait for 60 seconds */
   wlm_set_log(release_lock, NULL, WLM_LOG_WARNING);
-  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   assert_contains(notice, folder.file);
   assert_contains(notice, "another process keeps it locked");
@@ -164,7 +164,7 @@ TEST_BETWEEN(a_file_system_without_locks, setup, folder_end) {
   *notice = 0;
   wlm_set_log(release_lock, NULL, WLM_LOG_WARNING);
   files->xSetSystemCall(files, "fcntl", (sqlite3_syscall_ptr)lock_nothing);
-  const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+  const wlm_status status = wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store);
   files->xSetSystemCall(files, "fcntl", NULL);
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   assert_status(WLM_ERR_IO, status);
@@ -182,7 +182,7 @@ TEST_BETWEEN(too_few_descriptors, setup, folder_end) {
   few = usual;
   for (few.rlim_cur = 3; !store; few.rlim_cur++) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+    const wlm_status status = wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store);
     if (status == WLM_OK) break;
     assert_status(WLM_ERR_IO, status);
     assert_contains(wlm_error_detail(), strerror(EMFILE));
@@ -206,7 +206,7 @@ static int between_two_statements(unsigned event, void *user, void *statement, v
     return 0;
   }
   made_beside = 1;
-  if (wlmi_database_open(folder.file, WLM_STORE_WRITE, &impatient, &second) == WLM_OK) sqlite3_close(second);
+  if (wlmi_database_open(folder.file, WLMI_STORE_WRITE, &impatient, &second) == WLM_OK) sqlite3_close(second);
   return 0;
 }
 
@@ -222,7 +222,7 @@ TEST_BETWEEN(two_processes_create_one_file, setup, folder_end) {
   impatient.is_waited_for = 0;
   version_is_read = made_beside = 0;
   assert_int_equal(SQLITE_OK, sqlite3_auto_extension((void (*)(void))watch));
-  const wlm_status status = wlmi_store_open(folder.file, WLM_STORE_WRITE, &store);
+  const wlm_status status = wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store);
   sqlite3_cancel_auto_extension((void (*)(void))watch);
   assert_true(made_beside);
   assert_status(WLM_OK, status);
@@ -233,7 +233,7 @@ TEST_BETWEEN(two_processes_create_one_file, setup, folder_end) {
 /* Stores numbered measurements; after each put that returned it sends the number through the pipe. */
 static void put_until_killed(int out, int64_t first) {
   wlm_store *store;
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) {
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_OK) {
     fprintf(stderr, "open: %s\n", wlm_error_detail());
     _exit(2);
   }
@@ -324,7 +324,7 @@ TEST_BETWEEN(a_killed_writer_loses_nothing_acknowledged, setup_in_memory, folder
 static int fill_up(const char *path) {
   wlm_store *store;
   int64_t i = 0;
-  wlm_status status = wlmi_store_open(path, WLM_STORE_WRITE, &store);
+  wlm_status status = wlmi_store_open(path, WLMI_STORE_WRITE, &store);
   if (status != WLM_OK) return 10;
   while (status == WLM_OK && i < 100000) {
     wlmi_measurement_record records[64];
@@ -366,7 +366,7 @@ static int in_a_child(int (*work)(void)) {
 TEST_BETWEEN(a_file_that_may_not_grow, setup, folder_end) {
   assert_int_equal(0, in_a_child(with_a_file_size_limit));
   wlm_store *store; /* without the limit, storing works again */
-  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   assert_true(put_number(store, 999999));
   wlmi_store_close(store);
 }
@@ -386,7 +386,7 @@ static int on_a_read_only_medium(void) {
   if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
       mount("none", folder.path, "tmpfs", 0, "size=1m"))
     return 99;
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 10;
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_OK) return 10;
   for (int64_t i = 0; i < 5; i++)
     if (!put_number(store, i)) return 11;
   wlmi_store_close(store);
@@ -394,10 +394,10 @@ static int on_a_read_only_medium(void) {
   marks all = marks_of(folder.file, 5);
   if (all.count != 5) return 12;
   free(all.seen);
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
   if (!strstr(wlm_error_detail(), "is read-only")) return 14;
   test_folder where = folder;
-  if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
+  if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
   return strstr(wlm_error_detail(), "new.db: cannot open for writing: Read-only file system") ? 0 : 16;
 }
 
@@ -417,7 +417,7 @@ TEST_BETWEEN(settings_are_as_documented, setup, folder_end) {
     const char *pragma, *value;
   } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(folder.file, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     sqlite3_stmt *row;
     int found;

@@ -14,7 +14,7 @@
 TEST(the_canonical_line_is_pinned) {
   wlmi_measurement_record record = sample_measurement(0);
   wlmi_text line = {0};
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   wlmi_measurement_line(&record, &line);
   assert_string_equal(
       line.data,
@@ -30,7 +30,7 @@ TEST(the_canonical_line_is_pinned) {
       "\"made_at\":1700000000}");
   assert_status(WLM_OK, wlmi_measurement_id(&record, id));
   assert_string_equal(id, "08229801440761ae5c3df0becffe6ab0");
-  char *members = strstr(line.data, ",\"device_kind\""), hex[WLM_HASH_HEX];
+  char *members = strstr(line.data, ",\"device_kind\""), hex[WLMI_HASH_HEX];
   *members = '{';
   wlmi_hash_to_hex(wlmi_hash_bytes(members, strlen(members)), hex);
   assert_string_equal(id, hex);
@@ -49,18 +49,18 @@ TEST(prepare_ps_is_in_the_line_if_not_0) {
 
 TEST(every_field_is_part_of_the_id) {
   wlmi_measurement_record record = sample_measurement(0);
-  char before[WLM_HASH_HEX], after[WLM_HASH_HEX];
+  char before[WLMI_HASH_HEX], after[WLMI_HASH_HEX];
   assert_status(WLM_OK, wlmi_measurement_id(&record, before));
-  for (int i = 0; i < WLM_FIELD_COUNT; i++) {
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++) {
     wlmi_measurement_record changed = record;
     const wlmi_field *field = &wlmi_fields[i];
     switch (field->type) {
-      case WLM_FIELD_TEXT: wlmi_field_set_text(field, &changed, "another"); break;
-      case WLM_FIELD_REAL:
-      case WLM_FIELD_REAL_OR_NULL:
+      case WLMI_FIELD_TEXT: wlmi_field_set_text(field, &changed, "another"); break;
+      case WLMI_FIELD_REAL:
+      case WLMI_FIELD_REAL_OR_NULL:
         wlmi_field_set_real(field, &changed, nextafter(wlmi_field_real(field, &record), 1));
         break;
-      case WLM_FIELD_HASH: assert_int_equal(1, wlmi_field_set_hash(field, &changed, before)); break;
+      case WLMI_FIELD_HASH: assert_int_equal(1, wlmi_field_set_hash(field, &changed, before)); break;
       default: wlmi_field_set_integer(field, &changed, wlmi_field_integer(field, &record) + 1);
     }
     assert_status(WLM_OK, wlmi_measurement_id(&changed, after));
@@ -72,15 +72,15 @@ TEST(every_field_is_part_of_the_id) {
 static int is_listed(size_t byte) {
   const size_t stats = offsetof(wlmi_measurement_record, stats);
   const size_t derived[] = {stats + offsetof(wlm_stats, size), stats + offsetof(wlm_stats, mean)};
-  static const size_t sizes[] = {[WLM_FIELD_TEXT] = sizeof(char *),
-                                 [WLM_FIELD_INT] = sizeof(int),
-                                 [WLM_FIELD_INT64] = sizeof(int64_t),
-                                 [WLM_FIELD_REAL] = sizeof(double),
-                                 [WLM_FIELD_INT64_OR_NONE] = sizeof(int64_t),
-                                 [WLM_FIELD_REAL_OR_NULL] = sizeof(double),
-                                 [WLM_FIELD_BOOL] = sizeof(int),
-                                 [WLM_FIELD_HASH] = 2 * sizeof(uint64_t)};
-  for (int i = 0; i < WLM_FIELD_COUNT; i++)
+  static const size_t sizes[] = {[WLMI_FIELD_TEXT] = sizeof(char *),
+                                 [WLMI_FIELD_INT] = sizeof(int),
+                                 [WLMI_FIELD_INT64] = sizeof(int64_t),
+                                 [WLMI_FIELD_REAL] = sizeof(double),
+                                 [WLMI_FIELD_INT64_OR_NONE] = sizeof(int64_t),
+                                 [WLMI_FIELD_REAL_OR_NULL] = sizeof(double),
+                                 [WLMI_FIELD_BOOL] = sizeof(int),
+                                 [WLMI_FIELD_HASH] = 2 * sizeof(uint64_t)};
+  for (int i = 0; i < WLMI_FIELD_COUNT; i++)
     if (byte >= wlmi_fields[i].offset && byte < wlmi_fields[i].offset + sizes[wlmi_fields[i].type]) return 1;
   return (byte >= derived[0] && byte < derived[0] + 8) || (byte >= derived[1] && byte < derived[1] + 8);
 }
@@ -114,20 +114,20 @@ TEST(the_list_has_all_columns_of_the_schema) {
   static const struct {
     const char *table;
     unsigned of;
-  } tables[] = {{"device", WLM_OF(WLM_TABLE_DEVICE)},
-                {"matrix", WLM_OF(WLM_TABLE_MATRIX)},
-                {"variant", WLM_OF(WLM_TABLE_VARIANT)},
-                {"measurement", WLM_OF(WLM_TABLE_MEASUREMENT)},
-                {"recorded", WLM_OF_RECORDED}};
+  } tables[] = {{"device", WLM_OF(WLMI_TABLE_DEVICE)},
+                {"matrix", WLM_OF(WLMI_TABLE_MATRIX)},
+                {"variant", WLM_OF(WLMI_TABLE_VARIANT)},
+                {"measurement", WLM_OF(WLMI_TABLE_MEASUREMENT)},
+                {"recorded", WLMI_OF_RECORDED}};
   sqlite3 *db;
   assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
   for (int step = 0; step < wlmi_schema_tuned.version; step++)
     assert_status(WLM_OK, wlmi_sqlite_run(db, wlmi_schema_tuned.steps[step]));
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
-    const char *listed[WLM_FIELD_COUNT];
+    const char *listed[WLMI_FIELD_COUNT];
     wlmi_text found = {0}, expected = {0};
     size_t count = 0;
-    for (int i = 0; i < WLM_FIELD_COUNT; i++)
+    for (int i = 0; i < WLMI_FIELD_COUNT; i++)
       if (wlmi_fields[i].of & tables[t].of) listed[count++] = wlmi_fields[i].column;
     qsort(listed, count, sizeof *listed, compare_columns);
     for (size_t i = 0; i < count; i++) wlmi_text_printf(&expected, ",%s", listed[i]);
@@ -141,7 +141,7 @@ TEST(the_list_has_all_columns_of_the_schema) {
 
 TEST(missing_text_equals_empty_text) {
   wlmi_measurement_record record = sample_measurement(0), other = record;
-  char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
+  char a[WLMI_HASH_HEX], b[WLMI_HASH_HEX];
   record.driver = NULL;
   other.driver = "";
   assert_status(WLM_OK, wlmi_measurement_id(&record, a));
@@ -174,7 +174,7 @@ TEST(reals_survive_print_and_parse) {
 
 TEST(copies_own_their_strings) {
   wlmi_measurement_record record = sample_measurement(6), copy;
-  char a[WLM_HASH_HEX], b[WLM_HASH_HEX];
+  char a[WLMI_HASH_HEX], b[WLMI_HASH_HEX];
   record.driver = NULL;
   assert_status(WLM_OK, wlmi_measurement_copy(&record, &copy));
   assert_true(copy.variant != record.variant);
@@ -233,7 +233,7 @@ TEST(impossible_records_are_named) {
   assert_status(WLM_OK, wlmi_measurement_check(&good));
   assert_status(WLM_OK, wlmi_measurement_check(&bad));
   bad.version = bad.clock = NULL;
-  good.clock = WLM_CLOCK_ONLINE;
+  good.clock = WLMI_CLOCK_ONLINE;
   good.made_at = 253402300799;
   good.matrix_name = "\xf0\x9f\x98\x80 \u00e9"; /* a character outside of Unicode's basic plane */
   assert_status(WLM_OK, wlmi_measurement_check(&good));

@@ -35,7 +35,7 @@ static wlm_store *open_store(const char *name, wlmi_store_mode mode) {
 }
 
 static wlm_store *store_of(const char *name, int64_t begin, int64_t end) {
-  wlm_store *store = open_store(name, WLM_STORE_WRITE);
+  wlm_store *store = open_store(name, WLMI_STORE_WRITE);
   for (int64_t i = begin; i < end; i++) {
     const wlmi_recorded recorded = sample(i);
     assert_status(WLM_OK, wlmi_store_record(store, &recorded, 1));
@@ -75,7 +75,7 @@ TEST(each_problem_is_stored_once) {
   assert_int_equal(count_of(store, "class '1'"), 7);
   assert_int_equal(count_of(store, "another"), 0);
   assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &list, &count));
-  char last[WLM_HASH_HEX] = "", id[WLM_HASH_HEX];
+  char last[WLMI_HASH_HEX] = "", id[WLMI_HASH_HEX];
   for (int64_t i = 0; i < count; i++) {
     const wlmi_recorded expected = sample(list[i].n);
     assert_string_equal(list[i].device_class, expected.device_class);
@@ -92,7 +92,7 @@ TEST(each_problem_is_stored_once) {
   wlmi_store_close(store);
 
   const wlmi_recorded one = sample(50);
-  store = open_store("a.db", WLM_STORE_READ);
+  store = open_store("a.db", WLMI_STORE_READ);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_record(store, &one, 1));
   assert_contains(wlm_error_detail(), "opened for reading only");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_forget(store, &one));
@@ -120,7 +120,7 @@ TEST(impossible_ones_are_refused) {
 
 /* Lines, the database and pins have one rule. Larger sizes overflowed when a matrix was to be made from them. */
 TEST(sizes_near_2_to_63_are_refused) {
-  static const int64_t sizes[] = {WLM_MOST_SIZE, WLM_MOST_SIZE + 1, INT64_MAX};
+  static const int64_t sizes[] = {WLMI_MOST_SIZE, WLMI_MOST_SIZE + 1, INT64_MAX};
   wlm_store *store = store_of("a.db", 0, 0);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int field = 0; field < 5; field++) {
@@ -137,7 +137,7 @@ TEST(sizes_near_2_to_63_are_refused) {
       measurement.n = recorded.n;
       wlmi_content content = {.records = &measurement, .count = 1};
       wlmi_text text = {0};
-      char name[WLM_STAND_IN_NAME];
+      char name[WLMI_STAND_IN_NAME];
       const int is_good = !i;
       assert_status(is_good ? WLM_OK : WLM_ERR_INVALID_ARGUMENT, wlmi_store_record(store, &recorded, 1));
       if (!is_good) assert_contains(wlm_error_detail(), "must be an integer from 0 to 576460752303423487");
@@ -222,14 +222,14 @@ TEST(files_merge_and_differ) {
   snprintf(b, sizeof b, "%s", folder_file(&folder, "b.db"));
   snprintf(out, sizeof out, "%s", folder_file(&folder, "out.db"));
   assert_status(WLM_OK, wlmi_store_merge_files((const char *const[]){a, b}, 2, out, NULL, &measurements));
-  wlm_store *store = open_store("out.db", WLM_STORE_WRITE);
+  wlm_store *store = open_store("out.db", WLMI_STORE_WRITE);
   assert_int_equal(count_of(store, NULL), 45);
   int64_t removed;
   assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed)); /* pruning keeps recorded problems */
   assert_int_equal(count_of(store, NULL), 45);
   wlmi_store_close(store);
   for (int i = 0; i < 2; i++) {
-    store = open_store(i ? "b.db" : "a.db", WLM_STORE_READ);
+    store = open_store(i ? "b.db" : "a.db", WLMI_STORE_READ);
     assert_status(WLM_OK, wlmi_content_load(store, &contents[i]));
     wlmi_store_close(store);
   }
@@ -253,7 +253,7 @@ TEST(damage_is_found_and_repaired) {
     snprintf(name, sizeof name, "%d.db", (int)i);
     wlmi_store_close(store_of(name, 0, 20));
     run_sql(name, changes[i]);
-    wlm_store *store = open_store(name, WLM_STORE_READ);
+    wlm_store *store = open_store(name, WLMI_STORE_READ);
     assert_status(WLM_ERR_DATABASE, wlmi_store_load_recorded(store, NULL, &list, &count));
     assert_contains(wlm_error_detail(), "is damaged");
     assert_null(list);
@@ -261,7 +261,7 @@ TEST(damage_is_found_and_repaired) {
     wlmi_store_close(store);
     wlmi_text_release(&faults);
     assert_status(WLM_OK, wlmi_store_repair(folder_file(&folder, name), &faults, &kept_as, &result));
-    store = open_store(name, WLM_STORE_READ);
+    store = open_store(name, WLMI_STORE_READ);
     assert_int_equal(count_of(store, NULL), 19);
     wlmi_store_close(store);
     wlmi_text_release(&faults);
@@ -277,7 +277,7 @@ TEST(older_files_are_read) {
   wlm_store *store;
   int64_t version;
   const wlmi_measurement_record record = sample_measurement(1);
-  store = open_store("now.db", WLM_STORE_WRITE);
+  store = open_store("now.db", WLMI_STORE_WRITE);
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
   second.version = 2;
@@ -286,7 +286,7 @@ TEST(older_files_are_read) {
   sqlite3_close(db);
 
   wlmi_text faults = {0};
-  store = open_store("now.db", WLM_STORE_READ);
+  store = open_store("now.db", WLMI_STORE_READ);
   wlmi_store_counts counts;
   assert_status(WLM_OK, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 1);
@@ -304,7 +304,7 @@ TEST(older_files_are_read) {
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   assert_contains(wlm_error_detail(), "found schema version 3, expected 2");
   run_sql("now.db", "PRAGMA user_version = 1"); /* version 1 cannot be read, because it has no prepare_ps */
-  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(folder_file(&folder, "now.db"), WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(folder_file(&folder, "now.db"), WLMI_STORE_READ, &store));
 }
 
 /* Kills a process that records lists of ten problems. Each list is stored completely or not at all, and the file is
@@ -322,7 +322,7 @@ TEST(kills_lose_no_complete_list) {
         wlmi_recorded list[10];
         wlm_store *store;
         for (int64_t k = 0; k < 10; k++) list[k] = sample((i * TENS + ten) * 10 + k);
-        if (wlmi_store_open(folder_file(&folder, "killed.db"), WLM_STORE_WRITE, &store) != WLM_OK) _exit(1);
+        if (wlmi_store_open(folder_file(&folder, "killed.db"), WLMI_STORE_WRITE, &store) != WLM_OK) _exit(1);
         if (wlmi_store_record(store, list, 10) != WLM_OK) _exit(2);
         wlmi_store_close(store);
       }

@@ -25,7 +25,7 @@ static int setup(void **state) {
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
   put_samples(path, ROWS);
-  if (wlmi_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) return -1;
+  if (wlmi_store_open(path, WLMI_STORE_WRITE, &store) != WLM_OK) return -1;
   if (wlmi_store_pin(store, &pin) != WLM_OK) return -1;
   if (wlmi_store_put_model(store, "c", &model) != WLM_OK) return -1;
   wlmi_store_close(store);
@@ -43,7 +43,7 @@ static int64_t count_right(const char *path) {
   wlm_store *store;
   wlmi_text faults = {0};
   int64_t count = 0;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
@@ -165,7 +165,7 @@ TEST(changed_values_are_left_out_and_pins_kept) {
     free(bytes);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
     assert_int_equal(result.lost, ROWS - count); /* each is counted once, though they are read in both directions */
-    assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+    assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
     assert_int_equal(count, 1);
     assert_string_equal(pins[0].variant, pin.variant);

@@ -14,11 +14,11 @@
 static const char path[] = WLM_SOURCE_DIR "/share/warploom/system.db";
 static const char device[] = "cuda/sm_90/NVIDIA H200/132", h100[] = "cuda/sm_90/NVIDIA H100 80GB HBM3/132";
 static const wlmi_limits limits = {
-    .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
+    .target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 
 static wlm_store *open_store(void) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   return store;
 }
 
@@ -116,13 +116,13 @@ static int is_asked(const asked *a, const wlmi_case *c) {
 }
 
 static void chosen_by(wlm_step step, const wlmi_snapshot *snapshot, const asked *a, const wlmi_case *c) {
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec spec;
   wlmi_decision decision;
   assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
   a->change(&spec);
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, snapshot, WLM_USE_MEASURED, 1,
+  assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, snapshot, WLMI_USE_MEASURED, 1,
                                        &decision));
   if (decision.step != step || strcmp(decision.like, a->like))
     fail_msg("%s, %s, n = %lld: step %d%s", c->matrix, key, (long long)c->n, (int)decision.step, decision.like);
@@ -147,8 +147,8 @@ static void chosen_by_measurements_or_model(const asked *a, int least) {
     for (int64_t k = i; k < all.case_count; k++) {
       const wlmi_case *c = &all.cases[k];
       if (!is_asked(a, c) || strcmp(c->matrix, all.cases[i].matrix)) continue;
-      chosen_by(WLM_STEP_FINGERPRINT, &all, a, c);
-      chosen_by(WLM_STEP_MODEL, &others, a, c);
+      chosen_by(WLMI_STEP_FINGERPRINT, &all, a, c);
+      chosen_by(WLMI_STEP_MODEL, &others, a, c);
       count++;
     }
     wlmi_snapshot_clear(&others);
@@ -223,9 +223,9 @@ TEST(other_kinds_than_sums_are_chosen_by_models) {
     int count = 0;
     for (int64_t i = 0; i < all.case_count; i++) {
       const wlmi_case *c = &all.cases[i];
-      if (!is_asked(&kinds[k], c) || !strstr(c->problem, "sample=none") || c->n <= WLM_NARROW) continue;
+      if (!is_asked(&kinds[k], c) || !strstr(c->problem, "sample=none") || c->n <= WLMI_NARROW) continue;
       if (kinds[k].change == with_a_line_for_each_edge && c->n == 64) continue;
-      chosen_by(WLM_STEP_MODEL, &all, &kinds[k], c);
+      chosen_by(WLMI_STEP_MODEL, &all, &kinds[k], c);
       count++;
     }
     assert_true(count > 500);
@@ -250,8 +250,8 @@ TEST(a_huge_row_is_thought_of) {
   assert_status(
       WLM_OK,
       shipped_choose(&(shipped_case){"", "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none", 8, size},
-                     &all, WLM_USE_ESTIMATED, 1, &decision));
-  assert_int_equal(decision.step, WLM_STEP_MODEL);
+                     &all, WLMI_USE_ESTIMATED, 1, &decision));
+  assert_int_equal(decision.step, WLMI_STEP_MODEL);
   if (!strncmp(decision.variant, "row_vec/", 8)) fail_msg("%s", decision.variant);
   wlmi_snapshot_clear(&all);
   shipped_release(&database);

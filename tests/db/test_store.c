@@ -14,7 +14,7 @@
 
 static wlm_store *store_with(const char *path, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -31,12 +31,12 @@ static void run_sql(const char *path, const char *sql) {
 
 typedef struct seen {
   int64_t count;
-  char last[WLM_HASH_HEX];
+  char last[WLMI_HASH_HEX];
 } seen;
 
 static wlm_status compare_with_sample(void *user, const char *id, const wlmi_measurement_record *record) {
   seen *so_far = user;
-  char expected[WLM_HASH_HEX];
+  char expected[WLMI_HASH_HEX];
   wlmi_measurement_record sample = sample_measurement(record->made_at - 1700000000);
   assert_status(WLM_OK, wlmi_measurement_id(&sample, expected));
   assert_string_equal(id, expected);
@@ -65,7 +65,7 @@ TEST(reading_gives_what_was_put) {
   assert_int_equal(all.count, 50);
   wlmi_store_close(store);
 
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   all = (seen){0};
   assert_status(WLM_OK, each_measurement(store, "cuda/sm_90/NVIDIA H200/132", compare_with_sample, &all));
   assert_int_equal(all.count, 50);
@@ -149,7 +149,7 @@ static void assert_refused(const char *path, wlm_status expected, const char *pa
   wlm_store *store;
   size_t before_size, after_size;
   unsigned char *before = read_whole(path, &before_size);
-  for (int mode = WLM_STORE_READ; mode <= WLM_STORE_WRITE; mode++) {
+  for (int mode = WLMI_STORE_READ; mode <= WLMI_STORE_WRITE; mode++) {
     assert_status(expected, wlmi_store_open(path, (wlmi_store_mode)mode, &store));
     assert_null(store);
     assert_contains(wlm_error_detail(), part);
@@ -165,18 +165,18 @@ static void assert_refused(const char *path, wlm_status expected, const char *pa
 TEST(missing_and_empty_files_are_not_found) {
   const char *path = folder_file(&folder, "tuned.db");
   wlm_store *store;
-  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_contains(wlm_error_detail(), path);
   assert_int_equal(-1, access(path, F_OK));
   write_whole(path, "", 0);
-  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_NOT_FOUND, wlmi_store_open(path, WLMI_STORE_READ, &store));
   wlmi_store_close(store_with(path, 1)); /* an empty file counts as missing */
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
   wlmi_measurement_record record = sample_measurement(2);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, &record, 1));
   assert_contains(wlm_error_detail(), "reading only");
   wlmi_store_close(store);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_open("", WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_open("", WLMI_STORE_WRITE, &store));
 }
 
 TEST(files_of_others_are_left_alone) {
@@ -195,9 +195,9 @@ TEST(files_of_others_are_left_alone) {
   assert_refused(path, WLM_ERR_DATABASE,
                  "is a file of warploom export and no database; add it to one by warploom import");
   wlm_store *store;
-  assert_status(WLM_ERR_DATABASE, wlmi_store_open(folder.path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open(folder.path, WLMI_STORE_WRITE, &store));
   assert_contains(wlm_error_detail(), "is not an ordinary file");
-  assert_status(WLM_ERR_DATABASE, wlmi_store_open("/dev/null", WLM_STORE_WRITE, &store));
+  assert_status(WLM_ERR_DATABASE, wlmi_store_open("/dev/null", WLMI_STORE_WRITE, &store));
 }
 
 TEST(other_versions_are_refused) {
@@ -224,20 +224,20 @@ TEST(older_versions_migrate_forwards) {
   const char *path = folder_file(&folder, "test.db");
   sqlite3 *db;
   int64_t value;
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
   sqlite3_close(db);
   schema.version = 2;
-  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, WLM_STORE_READ, &schema, &db));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, WLMI_STORE_READ, &schema, &db));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
   schema.version = 3;
-  assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, WLM_STORE_WRITE, &schema, &db));
+  assert_status(WLM_ERR_DATABASE, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
   assert_null(db);
   schema.version = 2; /* a failed migration leaves the old version unchanged */
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_READ, &schema, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_READ, &schema, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
@@ -272,11 +272,11 @@ TEST(version_1_migrates_with_prepare_ps_0) {
                    " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
                    ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
   first.version = 1;
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_WRITE, &first, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &first, &db));
   sqlite3_close(db);
   run_sql(path, sql.data);
   wlmi_text_release(&sql);
-  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(path, WLM_STORE_READ, &store));
+  assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 3");
 
   store = store_with(path, 3); /* stores three samples, the first of which is already there */
@@ -287,7 +287,7 @@ TEST(version_1_migrates_with_prepare_ps_0) {
   prepared.prepare_ps = 77;
   assert_status(WLM_OK, wlmi_store_put(store, &prepared, 1));
   wlmi_store_close(store);
-  assert_status(WLM_OK, wlmi_database_open(path, WLM_STORE_READ, &wlmi_schema_tuned, &db));
+  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_READ, &wlmi_schema_tuned, &db));
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 3);
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
@@ -300,7 +300,7 @@ TEST(the_schema_states_its_own_number) {
   for (int i = 0; i < 2; i++) {
     sqlite3 *db;
     int64_t value;
-    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLM_STORE_WRITE, schemas[i], &db));
+    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLMI_STORE_WRITE, schemas[i], &db));
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
     assert_int_equal(value, schemas[i]->version);
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA application_id", &value));
@@ -338,10 +338,10 @@ static int read_works_and_write_is_refused(void) {
   wlm_store *store;
   seen all = {0};
   if (access(folder.file, W_OK) == 0) return 1; /* the file is writable: the test would show nothing */
-  if (wlmi_store_open(folder.file, WLM_STORE_READ, &store) != WLM_OK) return 2;
+  if (wlmi_store_open(folder.file, WLMI_STORE_READ, &store) != WLM_OK) return 2;
   if (each_measurement(store, NULL, compare_with_sample, &all) != WLM_OK || all.count != 5) return 3;
   wlmi_store_close(store);
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 4;
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 4;
   return strstr(wlm_error_detail(), "is read-only") ? 0 : 5;
 }
 
@@ -350,13 +350,13 @@ static int put_without_folder_rights_is_refused(void) {
   wlmi_store_counts counts;
   wlmi_measurement_record record = sample_measurement(20);
   if (access(folder.path, W_OK) == 0) return 1;
-  if (wlmi_store_open(folder.file, WLM_STORE_WRITE, &store) != WLM_OK) return 2;
+  if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_OK) return 2;
   if (wlmi_store_put(store, &record, 1) != WLM_ERR_IO) return 3; /* SQLite cannot create its journal in this folder */
   if (!strstr(wlm_error_detail(), "writable")) return 4;
   if (wlmi_store_count(store, &counts) != WLM_OK || counts.measurements != 5) return 5;
   wlmi_store_close(store);
   test_folder below = folder;
-  if (wlmi_store_open(folder_file(&below, "sub/tuned.db"), WLM_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
+  if (wlmi_store_open(folder_file(&below, "sub/tuned.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
   return strstr(wlm_error_detail(), "cannot make the folder") ? 0 : 7;
 }
 

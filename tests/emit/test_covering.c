@@ -207,7 +207,7 @@ static void check_messages(const char *family) {
   for (int width = WLM_WIDTH_BASE; width <= WLM_WIDTH_SCALE; width++)
     NEEDS(has_operand(entry, WLM_PLACE_ROW, (wlm_width)width), "%s never with the %s of a score", family,
           wlmi_width_names[width]);
-  for (int kind = 0; kind < WLM_RESULT_KINDS; kind++)
+  for (int kind = 0; kind < WLMI_RESULT_KINDS; kind++)
     for (int transpose = 0; transpose < 2; transpose++)
       NEEDS(has_result(entry, (wlmi_result_kind)kind) && p->transpose == transpose,
             "%s never with a message of the kind %s, transpose %d", family, wlmi_result_kind_names[kind], transpose);

@@ -28,7 +28,7 @@ static char *emit(const char *family, const char *kernel, const wlmi_limits *lim
   const wlmi_spec spec = emit_spec(64);
   folder_make(&folder);
   emit_write(&folder, "mine", "family.lua", family);
-  emit_write(&folder, "mine", limits->target == WLM_TARGET_CUDA ? "kernel.cu.in" : "kernel.c.in", kernel);
+  emit_write(&folder, "mine", limits->target == WLMI_TARGET_CUDA ? "kernel.cu.in" : "kernel.c.in", kernel);
   wlm_status status = wlmi_generator_create(folder.path, &generator);
   if (status == WLM_OK) status = wlmi_generator_emit(generator, "mine/x=1", &spec, limits, &program);
   folder_remove(&folder);
@@ -176,7 +176,7 @@ TEST(test_family_errors_name_the_file) {
 
 /* ---- versions ---------------------------------------------------------------------------------------- */
 
-static void read_version(const char *path, const char *family, char version[WLM_HASH_HEX]) {
+static void read_version(const char *path, const char *family, char version[WLMI_HASH_HEX]) {
   wlmi_generator *generator;
   assert_status(WLM_OK, wlmi_generator_create(path, &generator));
   strcpy(version, wlmi_family_version(wlmi_generator_families(generator), family));
@@ -196,7 +196,7 @@ TEST(test_versions) {
                {"mine", "piece.h", " ", 1},
                {"other", "kernel.c.in", "WLM_KERNEL(k)", 0},
                {"prelude", "piece.h", "", 1}};
-  char shipped[WLM_HASH_HEX], before[WLM_HASH_HEX], now[WLM_HASH_HEX];
+  char shipped[WLMI_HASH_HEX], before[WLMI_HASH_HEX], now[WLMI_HASH_HEX];
   test_folder folder;
   read_version(NULL, "row_crc/cf=4,rows=8", shipped);
   assert_string_equal(shipped, "00000000000000000000000000000001");

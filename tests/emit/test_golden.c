@@ -79,7 +79,7 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
                     const char *problem, wlmi_text *rows) {
   const char *first = candidates->variant;
   const int family = (int)strcspn(first, "/");
-  char hex[WLM_HASH_HEX], path[512];
+  char hex[WLMI_HASH_HEX], path[512];
   wlmi_hash version;
   wlmi_hasher *hasher = wlmi_hasher_create();
   assert_non_null(hasher);
@@ -125,7 +125,7 @@ static void every_family_has_a_row(const char *rows) {
 }
 
 typedef struct row {
-  char family[64], problem[64], source[WLM_HASH_HEX], all[WLM_HASH_HEX];
+  char family[64], problem[64], source[WLMI_HASH_HEX], all[WLMI_HASH_HEX];
   long long version;
 } row;
 

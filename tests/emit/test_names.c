@@ -15,7 +15,7 @@ TEST(test_names_become_canonical) {
     assert_string_equal(program.split, "none");
     assert_int_equal(program.pass_count, 1);
     assert_string_equal(program.passes[0].kernel, "wlm_row_crc");
-    assert_int_equal(program.passes[0].units, WLM_UNITS_ROWS);
+    assert_int_equal(program.passes[0].units, WLMI_UNITS_ROWS);
     assert_int_equal(program.passes[0].units_per_block, 4);
     assert_int_equal(program.passes[0].columns_per_block, 64);
     assert_int_equal(program.passes[0].threads, 128);

@@ -40,7 +40,7 @@ static void make_arrays(wlmi_text *table) {
   wlmi_text_puts(table,
                  "| operation | array | is | place | width | type | leading dimension | may be NULL | only with |\n"
                  "|---|---|---|---|---|---|---|---|---|\n");
-  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLM_BUILTINS; of++)
+  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLMI_BUILTINS; of++)
     for (int i = 0; i < of->count; i++) put_array(of, &of->arrays[i], table);
 }
 
@@ -95,7 +95,7 @@ TEST(equals_the_arrays_of_operations) { page_has(&arrays); }
 TEST(a_name_means_one_thing) {
   const wlmi_array *all[64];
   int count = 0;
-  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLM_BUILTINS; of++)
+  for (const wlmi_builtin *of = wlmi_builtins; of < wlmi_builtins + WLMI_BUILTINS; of++)
     for (int i = 0; i < of->count && count < 64; i++) all[count++] = &of->arrays[i];
   assert_in_range(count, 30, 63);
   for (int i = 0; i < count; i++)

@@ -166,7 +166,7 @@ static void run_json_lines(const char *path, char *data, size_t size) {
   (void)path, (void)size;
   if (wlmi_lines_read_string(data, "fuzz", &content) != WLM_OK) return;
   for (int64_t i = 0; i < content.recorded_count; i++) {
-    char name[WLM_STAND_IN_NAME];
+    char name[WLMI_STAND_IN_NAME];
     wlmi_stand_in_name(&content.recorded[i].stats, name);
   }
   if (write_lines(&content, &text)) {
@@ -216,9 +216,9 @@ static void run_operator(const char *path, char *data, size_t size) {
   FUZZ_CHECK(print_operator(&op, &text));
   FUZZ_CHECK(wlmi_operator_parse(text.data, &again) == WLM_OK);
   FUZZ_CHECK(print_operator(&again, &text_again) && same(&text, &text_again));
-  for (int i = 0; i < WLM_PARTS; i++)
+  for (int i = 0; i < WLMI_PARTS; i++)
     if (wlmi_operator_part(&op, (wlm_part)i))
-      wlmi_expression_print(wlmi_operator_part(&op, (wlm_part)i), i % 2 ? WLM_SPELL_FLOAT : WLM_SPELL_DOUBLE, &c);
+      wlmi_expression_print(wlmi_operator_part(&op, (wlm_part)i), i % 2 ? WLMI_SPELL_FLOAT : WLMI_SPELL_DOUBLE, &c);
   wlmi_text_release(&c);
   wlmi_text_release(&text);
   wlmi_text_release(&text_again);
@@ -269,9 +269,9 @@ static void run_activation(const char *path, char *data, size_t size) {
   wlmi_text text = {0}, text_again = {0};
   (void)path, (void)size;
   if (wlmi_activation_parse(data, &e) != WLM_OK) return;
-  wlmi_expression_print(&e, WLM_SPELL_NORMAL, &text);
+  wlmi_expression_print(&e, WLMI_SPELL_NORMAL, &text);
   FUZZ_CHECK(wlmi_activation_parse(text.data, &again) == WLM_OK);
-  wlmi_expression_print(&again, WLM_SPELL_NORMAL, &text_again);
+  wlmi_expression_print(&again, WLMI_SPELL_NORMAL, &text_again);
   FUZZ_CHECK(same(&text, &text_again));
   wlmi_text_release(&text);
   wlmi_text_release(&text_again);
@@ -286,7 +286,7 @@ static const char *const activations[] = {"relu", "x/(1+exp(-x))", "x>0?x:0.1*ex
 
 static void run_problem_key(const char *path, char *data, size_t size) {
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY], class[WLM_PROBLEM_CLASS];
+  char key[WLMI_SPEC_KEY], class[WLMI_PROBLEM_CLASS];
   (void)path, (void)size;
   wlmi_problem_class(data, class);
   if (wlmi_spec_from_key(data, 32, &spec) != WLM_OK) return;
@@ -314,7 +314,7 @@ static void make_generator(void) {
 static void run_variant(const char *path, char *data, size_t size) {
   const wlmi_families *families = wlmi_generator_families(generator);
   wlmi_variant variant, again;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   (void)path, (void)size;
   wlmi_variant_recognise(families, data, &again);
   const wlm_status status = wlmi_variant_parse(families, data, &variant);
@@ -389,7 +389,7 @@ static void run_tuned_db(const char *path, char *data, size_t size) {
   wlm_store *store;
   wlmi_text report = {0};
   (void)data, (void)size;
-  if (wlmi_store_open(path, WLM_STORE_READ, &store) != WLM_OK) return;
+  if (wlmi_store_open(path, WLMI_STORE_READ, &store) != WLM_OK) return;
   const wlm_status checked = wlmi_store_check(store, &report);
   wlmi_content content = {0};
   const wlm_status loaded = wlmi_content_load(store, &content);
@@ -411,7 +411,7 @@ static void seed_tuned_db(void) {
   for (int count = 0; count < 20; count += 9) {
     unlink(path);
     wlm_store *store;
-    if (wlmi_store_open(path, WLM_STORE_WRITE, &store) != WLM_OK) fuzz_fail("a store");
+    if (wlmi_store_open(path, WLMI_STORE_WRITE, &store) != WLM_OK) fuzz_fail("a store");
     wlmi_model_record model = {"model", 1, "bytes", 5};
     wlmi_store_put_model(store, "cuda/sm_90/NVIDIA H200/132", &model);
     wlmi_store_close(store);

@@ -26,7 +26,7 @@ typedef struct product {
   wlm_csr csr;
   wlmi_spec spec;
   void *rowptr, *colind, *values, *b, *c;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlm_plan plan;
 } product;
@@ -107,7 +107,7 @@ TEST(describes_itself) {
   assert_string_equal(info->arch, arch);
   assert_memory_equal(info->driver, "CUDA 1", 6);
   assert_true(info->name[0] != 0);
-  assert_int_equal(info->limits.target, WLM_TARGET_CUDA);
+  assert_int_equal(info->limits.target, WLMI_TARGET_CUDA);
   assert_in_range(info->limits.arch, 50, 999);
   assert_true(info->limits.threads_per_block >= 1024 && info->limits.shared_bytes >= 48 << 10);
   assert_true(info->limits.processors > 0 && info->memory_bytes > 0 && info->limits.l2_bytes > 0);

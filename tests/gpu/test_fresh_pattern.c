@@ -21,7 +21,7 @@ typedef struct writer {
   fixture *f;
   wlm_csr sources[SOURCES];
   wlmi_transpose_layout layouts[SOURCES];
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   void *rowptr, *colind, *order, *scratch;
 } writer;
 
@@ -37,7 +37,7 @@ static void writer_make(fixture *f, const wlmi_upload *other, writer *w) {
   wlmi_transpose_layout *layout = w->layouts;
   *w = (writer){.f = f, .sources = {*wlmi_matrix_csr(f->upload.matrix), *wlmi_matrix_csr(other->matrix)}};
   for (int i = 0; i < SOURCES; i++) assert_status(WLM_OK, wlmi_transpose_layout_of(&w->sources[i], &layout[i]));
-  assert_status(WLM_OK, wlmi_load_helper(f->context, WLM_HELPER_TRANSPOSE, &w->sources[0], w->kernels));
+  assert_status(WLM_OK, wlmi_load_helper(f->context, WLMI_HELPER_TRANSPOSE, &w->sources[0], w->kernels));
   w->rowptr = memory_of(f, larger(layout[0].colind, layout[1].colind));
   w->colind = memory_of(f, larger(layout[0].order - layout[0].colind, layout[1].order - layout[1].colind));
   w->order = memory_of(f, larger(layout[0].scratch - layout[0].order, layout[1].scratch - layout[1].order));

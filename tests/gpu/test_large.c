@@ -148,7 +148,7 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
 
 static void check_variant(large *l, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
   wlmi_device *device = test_gpu();
-  void *kernels[WLM_MAX_PASSES], *image;
+  void *kernels[WLMI_MAX_PASSES], *image;
   wlmi_module *module;
   wlmi_program program;
   size_t size;
@@ -196,7 +196,7 @@ TEST(sampled) { assert_true(check_families(WLM_SAMPLE_FASTRAND) > 0); }
 
 TEST(built_in) {
   wlmi_device *device = test_gpu();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_program program = {0};
   wlmi_module *module;
   wlmi_spec spec;

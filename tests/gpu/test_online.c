@@ -116,7 +116,7 @@ TEST(every_result_is_correct_and_times_are_stored) {
                 1e6 * end.first_seconds);
   assert_true(end.trials > 0 && end.first_seconds > 0 && end.seconds > 0);
   assert_status(WLM_OK, wlm_plan_online_close(online));
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_true(count >= 2);
   for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");

@@ -18,7 +18,7 @@
 
 typedef struct loaded {
   wlmi_module *module;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
 } loaded;
 
 static void load(wlmi_program *program, loaded *l) {
@@ -41,9 +41,9 @@ static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
   csr.rowptr_type = type;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, 0, &program));
+  assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
   load(&program, stats);
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   load(&program, transpose);
   wlmi_generator_destroy(generator);
 }
@@ -200,7 +200,7 @@ TEST(validation) {
     both b;
     void *scratch;
     assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
     load(&program, &l);
     both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
     /* the last entry of row 40,000 or of the last non-empty row before it */

@@ -229,10 +229,10 @@ static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_prob
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   wlm_store *store;
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   assert_status(WLM_OK, wlmi_context_spec(context, matrix, problem, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   wlm_stats stats;
   assert_status(WLM_OK,
                 wlmi_stats_compute(a.rowptr, WLM_I32, a.csr.rows, a.csr.cols, a.csr.nnz, a.colind, WLM_I32, &stats));
@@ -317,7 +317,7 @@ TEST(prepared_kernels_do_not_take_over) {
   plant(context, matrix, &problem, variants, 2, "ready");
   assert_status(WLM_OK, wlmi_context_choose(context, matrix, &problem, &decision));
   for (int i = 0; i < 2; i++) {
-    char name[WLM_VARIANT_NAME];
+    char name[WLMI_VARIANT_NAME];
     wlmi_entry_print(&decision, i, name);
     assert_string_equal(name, i ? "ready" : "broken");
   }

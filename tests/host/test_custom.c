@@ -268,7 +268,7 @@ TEST(invalid_operators_write_nothing) {
 }
 
 TEST(compiler_errors_have_their_position) {
-  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2};
   wlmi_generator *generator;
   void *image;
   size_t size;
@@ -284,7 +284,7 @@ TEST(compiler_errors_have_their_position) {
 TEST(messages_call_vector_forms) {
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && defined __GLIBC__
 #if __GLIBC_PREREQ(2, 35)
-  const wlmi_limits limits = {.target = WLM_TARGET_HOST, .processors = 2};
+  const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2};
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_generator *generator;

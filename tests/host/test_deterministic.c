@@ -180,7 +180,7 @@ TEST(a_pin_is_ignored) {
   const wlm_stats stats = test_stats_of(&csr);
   wlmi_text device_class = {0};
   wlmi_device_record device;
-  char place[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  char place[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
   wlm_store *store;
   wlmi_spec spec;
   wlmi_context_device_record(context, &device);
@@ -189,7 +189,7 @@ TEST(a_pin_is_ignored) {
   assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)loose};
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
   wlmi_text_release(&device_class);
@@ -198,7 +198,7 @@ TEST(a_pin_is_ignored) {
   const wlm_problem same_bits = problem_of(WLM_SPMM, 1);
   wlmi_decision decision;
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &same_bits, &decision));
-  assert_int_not_equal(decision.step, WLM_STEP_PIN);
+  assert_int_not_equal(decision.step, WLMI_STEP_PIN);
   assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
   assert_string_equal(decision.pin, loose);
 }

@@ -43,11 +43,11 @@ static void tune(wlm_type type) {
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
   wlm_store *store;
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   b.problem.dense_type = type;
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < 3; i++) {
     wlmi_measurement_record record = {.stats = test_stats_of(&b.csr),
                                       .variant = (char *)variants[i],
@@ -98,15 +98,15 @@ TEST(the_first_variant_that_compiles_runs) {
 /* The ranked list has each valid variant once, in the order of the steps, and the built-in kernel last. */
 TEST(entries_are_in_the_order_of_steps) {
   static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
-  static const wlm_step steps[] = {WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_FINGERPRINT, WLM_STEP_RULE,
-                                   WLM_STEP_BUILTIN};
+  static const wlm_step steps[] = {WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_RULE,
+                                   WLMI_STEP_BUILTIN};
   wlmi_decision d;
   begin_with(1);
   tune(WLM_F32);
   assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));
   assert_int_equal(d.entry_count, 5);
   for (int i = 0; i < 5; i++) {
-    char name[WLM_VARIANT_NAME];
+    char name[WLMI_VARIANT_NAME];
     wlmi_entry_print(&d, i, name);
     assert_string_equal(name, expected[i]);
     assert_int_equal(d.entries[i].step, steps[i]);

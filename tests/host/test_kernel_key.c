@@ -141,7 +141,7 @@ static void spoil_cache(int by_half) {
   char path[320];
   int count = 0;
   snprintf(path, sizeof path, "%s/kernels.db", folder.path);
-  assert_status(WLM_OK, wlmi_kernel_cache_open(path, WLM_KERNEL_CACHE_BYTES, &cache));
+  assert_status(WLM_OK, wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &cache));
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db, "SELECT key FROM kernel", -1, &keys, NULL), SQLITE_OK);
   char key[64][64];

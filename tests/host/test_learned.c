@@ -83,7 +83,7 @@ static void assert_why(const char *path, const char *expected) {
   wlm_string_free(text);
 }
 
-static char key[WLM_SPEC_KEY];
+static char key[WLMI_SPEC_KEY];
 
 /* A measurement of the matrix with the present device, compiler and driver. */
 static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
@@ -111,7 +111,7 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
 
 static void put(const char *path, wlmi_measurement_record record) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
 }
@@ -119,13 +119,13 @@ static void put(const char *path, wlmi_measurement_record record) {
 static void pin_on(const char *path, const char *device, const char *variant) {
   wlm_store *store;
   wlmi_text class = {0};
-  char place[WLM_HASH_HEX];
+  char place[WLMI_HASH_HEX];
   wlmi_measurement_record like = measured(variant, 1);
   wlmi_hash_to_hex((wlmi_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
   if (device) like.device.name = (char *)device;
   wlmi_device_class(&like.device, &class);
   const wlmi_pin_record record = {class.data, place, key, 8, (char *)variant};
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &record));
   wlmi_store_close(store);
   wlmi_text_release(&class);
@@ -156,7 +156,7 @@ TEST(times_are_expected_before_a_plan) {
   put(user, measured(SECOND, 500000));
   assert_status(WLM_OK, wlm_context_refresh(context));
   assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, NULL));
-  assert_true(seconds == 500000 / WLM_PICOSECONDS);
+  assert_true(seconds == 500000 / WLMI_PICOSECONDS);
   assert_why("$.expected_us", "0.5");
   problem.n = 800;
   assert_status(WLM_OK, wlm_expected_seconds(context, upload.matrix, &problem, &seconds, &wider));
@@ -180,7 +180,7 @@ TEST(an_import_is_used_at_once) {
   assert_int_equal(unlink(user), 0);
   assert_status(WLM_OK, wlm_context_refresh(context));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_status(WLM_OK, wlm_import_string(context, lines, NULL));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_string_equal(d.variant, SECOND);
@@ -361,7 +361,7 @@ TEST(a_failed_refresh_keeps_the_snapshot) {
   unlink(sub);
   assert_status(WLM_OK, wlm_context_refresh(context)); /* a missing database counts as empty */
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
 }
 
 /* Of two concurrent refreshes, the one that ends later may have read earlier. */
@@ -392,7 +392,7 @@ static char *at(int slot, const char *name) {
 /* Writes what a database has as `warploom export` does. */
 static void export_to(const char *database, const char *lines) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, lines));
   wlmi_store_close(store);
 }

@@ -162,7 +162,7 @@ TEST_BETWEEN(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end)
   problem.transpose = 1;
   assert_true(wlmi_scatter_pays(&problem, &a.csr));
   wlmi_stats_estimate(a.csr.rows, a.csr.cols, a.csr.nnz, &stats);
-  const wlmi_decide_request request = {&problem, &a.csr, &stats, WLM_USE_SCATTER, NULL};
+  const wlmi_decide_request request = {&problem, &a.csr, &stats, WLMI_USE_SCATTER, NULL};
   wlm_set_allocator(&counting);
   for (int call = 0; call < 3; call++) {
     wlmi_decided *decided;

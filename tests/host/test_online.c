@@ -220,7 +220,7 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
   wlm_store *store;
   int64_t count;
   *records = NULL;
-  wlm_status status = wlmi_store_open(path, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   assert_status(WLM_OK, wlmi_store_load(store, NULL, records, &count));
@@ -235,7 +235,7 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
 TEST(finds_the_fastest_and_stores_it) {
   for (int delay = 0; delay < 4; delay += 3) {
     bench b;
-    char best[WLM_VARIANT_NAME];
+    char best[WLMI_VARIANT_NAME];
     wlmi_measurement_record *records;
     bench_make(&b);
     plant((const double[]){1e-3, 1.3e-3, 0.7e-3, 0.9e-3, 1.9e-3}, 5);

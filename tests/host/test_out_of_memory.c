@@ -123,7 +123,7 @@ TEST(layers_report_it) {
   options.layer_count = 1;
   snprintf(site, sizeof site, "%s/site", folder.path);
   assert_int_equal(mkdir(site, 0700), 0);
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, folder_file(&folder, "site/a.jsonl")));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "site/b.archive"), NULL, 0, NULL));
@@ -159,7 +159,7 @@ TEST(a_product_reports_it) {
 
 static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
   wlmi_spec spec;
-  const wlmi_limits limits = {.target = WLM_TARGET_HOST};
+  const wlmi_limits limits = {.target = WLMI_TARGET_HOST};
   const wlmi_candidate_list *list = NULL;
   wlm_status status = wlmi_spec_make(&problems[1], &a.csr, &spec);
   if (status == WLM_OK) status = wlmi_generator_describe(generator, &spec, &limits, &list);
@@ -251,7 +251,7 @@ static void put_case(void) {
   wlm_store *store;
   wlmi_measurement_record records[3];
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   assert_status(WLM_OK, open_context(&context));
   assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   assert_status(WLM_OK, wlmi_matrix_fingerprint(matrix));
@@ -274,7 +274,7 @@ static void put_case(void) {
                                            .made_at = 1700000000};
     wlmi_context_device_record(context, &records[i].device);
   }
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, 3));
   wlmi_store_close(store);
   wlm_matrix_destroy(matrix);

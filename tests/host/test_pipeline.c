@@ -18,7 +18,7 @@ enum { N = 24 };
 static char database[320];
 
 /* Creates a plan with the database; gives its variant and the text of explain. */
-static void plan_for(const char *input, const char *database_path, char variant[WLM_VARIANT_NAME], char **why) {
+static void plan_for(const char *input, const char *database_path, char variant[WLMI_VARIANT_NAME], char **why) {
   wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
   wlmi_csr_host csr = {0};
@@ -33,7 +33,7 @@ static void plan_for(const char *input, const char *database_path, char variant[
   assert_status(WLM_OK, wlmi_input_read(input, &csr));
   assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
   assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
-  snprintf(variant, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, why));
   assert_true(json_is_valid(*why));
   wlm_plan_destroy(plan);
@@ -43,26 +43,26 @@ static void plan_for(const char *input, const char *database_path, char variant[
 }
 
 /* The fastest and the slowest finalist of the stored measurements. */
-static void winner(char variant[WLM_VARIANT_NAME], char loser[WLM_VARIANT_NAME]) {
+static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME]) {
   wlm_store *store;
   wlmi_measurement_record *records;
   wlmi_cases choices;
   int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
   assert_int_equal(choices.count, 1);
   const wlmi_case *c = choices.list;
   assert_true(c->count > 2);
-  snprintf(variant, WLM_VARIANT_NAME, "%s", c->candidates[0].variant);
-  snprintf(loser, WLM_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
+  snprintf(variant, WLMI_VARIANT_NAME, "%s", c->candidates[0].variant);
+  snprintf(loser, WLMI_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
   wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
 }
 
 TEST(tuned_winner_is_dispatched) {
-  char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
+  char best[WLMI_VARIANT_NAME], worst[WLMI_VARIANT_NAME], variant[WLMI_VARIANT_NAME], *why;
   command c;
   command_expect(&c, &folder, 0, "tune", TUNED, "-n", "24", "--device", "host", "--db", database);
   command_release(&c);
@@ -105,16 +105,16 @@ static wlm_status find_variant(void *user, const char *id, const wlmi_measuremen
 
 /* If the stored times say that the slowest kernel is the fastest, it is chosen: measurements decide, not rules. */
 TEST(measurements_decide) {
-  char best[WLM_VARIANT_NAME], worst[WLM_VARIANT_NAME], variant[WLM_VARIANT_NAME], *why;
+  char best[WLMI_VARIANT_NAME], worst[WLMI_VARIANT_NAME], variant[WLMI_VARIANT_NAME], *why;
   wlm_store *store;
   winner(best, worst);
   wlmi_measurement_record record = {.variant = worst};
-  assert_status(WLM_OK, wlmi_store_open(database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, find_variant, &record));
   assert_true(record.time_ps > 1);
   record.time_ps = 1;
   record.spread_ps = 0;
-  record.samples = WLM_PRECISE_SAMPLES; /* precise times, because a screening run cannot win */
+  record.samples = WLMI_PRECISE_SAMPLES; /* precise times, because a screening run cannot win */
   for (int i = 0; i < 3; i++) {
     record.made_at += 1000;
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));

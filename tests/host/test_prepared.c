@@ -93,7 +93,7 @@ static int begin(void **state) {
 static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
   wlmi_spec spec;
   wlm_store *store;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   wlmi_spec_key(&spec, key);
   wlmi_measurement_record record = {.stats = test_stats_of(&b->csr),
@@ -106,7 +106,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
                                     .samples = 9,
                                     .calls_per_sample = 10};
   wlmi_context_device_record(b->context, &record.device);
-  assert_status(WLM_OK, wlmi_store_open(b->database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b->database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlm_context_refresh(b->context));
@@ -181,7 +181,7 @@ static void check_stored(const bench *b, int preparing_fails) {
   wlm_store *store;
   wlmi_measurement_record *records;
   int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(b->database, WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(b->database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, preparing_fails ? 4 : 6);
   for (int64_t i = 0; i < count; i++) check_record(&preparing_fails, &records[i]);

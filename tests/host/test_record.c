@@ -75,7 +75,7 @@ static int64_t recorded(const bench *b, wlmi_recorded **list) {
   wlm_store *store;
   wlmi_recorded *found;
   int64_t count;
-  wlm_status status = wlmi_store_open(b->database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(b->database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &found, &count));
@@ -144,7 +144,7 @@ TEST(only_untuned_problems_are_recorded) {
   bench b;
   wlm_store *store;
   wlmi_recorded *list;
-  char hex[WLM_HASH_HEX], key[WLM_SPEC_KEY];
+  char hex[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
   wlmi_text device_class = {0};
   wlmi_device_record device;
   wlmi_spec spec;
@@ -160,7 +160,7 @@ TEST(only_untuned_problems_are_recorded) {
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, hex);
   assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   const wlmi_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
@@ -346,7 +346,7 @@ TEST(killed_before_its_end) {
 
 /* The synthetic matrix has the recorded stats, in about the same bucket. */
 static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
-  char name[WLM_STAND_IN_NAME];
+  char name[WLMI_STAND_IN_NAME];
   wlmi_csr_host csr;
   wlm_stats got;
   wlmi_stand_in_name(wanted, name);
@@ -391,7 +391,7 @@ TEST(synthetic_matrices_for_impossible_stats) {
       {.rows = 100, .cols = 100, .nnz = 1, .longest = 1, .cv = 9.9},
   };
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-    char name[WLM_STAND_IN_NAME];
+    char name[WLMI_STAND_IN_NAME];
     wlmi_csr_host csr;
     wlmi_stand_in_name(&odd[i], name);
     assert_status(WLM_OK, wlmi_input_read(name, &csr));
@@ -418,7 +418,7 @@ TEST(synthetic_matrices_have_the_types) {
     wlmi_spec spec, made;
     wlmi_upload upload;
     wlmi_matrix_view view;
-    char key[WLM_SPEC_KEY];
+    char key[WLMI_SPEC_KEY];
     double error;
     assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 8, &spec));
     assert_status(WLM_OK, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));

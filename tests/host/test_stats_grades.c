@@ -142,7 +142,7 @@ TEST(given_stats_are_checked) {
 
 /* ---- tuned matrices ------------------------------------------------------------------------------------- */
 
-static void spec_key(char key[WLM_SPEC_KEY]) {
+static void spec_key(char key[WLMI_SPEC_KEY]) {
   const wlm_csr csr = csr_of(&b.csr);
   wlmi_spec spec;
   assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
@@ -153,9 +153,9 @@ static void spec_key(char key[WLM_SPEC_KEY]) {
 static void plant(const wlm_stats *stats, const char *const *variants, int count) {
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
   wlm_store *store;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   spec_key(key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = {.stats = *stats,
                                       .variant = (char *)variants[i],
@@ -251,12 +251,12 @@ TEST(no_fingerprint_is_no_match) {
 
 /* ---- decisions -------------------------------------------------------------------------------------------- */
 
-static void variant_of(wlm_context *context, const wlmi_csr_host *host, char variant[WLM_VARIANT_NAME]) {
+static void variant_of(wlm_context *context, const wlmi_csr_host *host, char variant[WLMI_VARIANT_NAME]) {
   const wlm_csr csr = csr_of(host);
   wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &b.problem, &plan));
-  snprintf(variant, WLM_VARIANT_NAME, "%s", wlm_plan_variant(plan));
+  snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
@@ -265,7 +265,7 @@ static void variant_of(wlm_context *context, const wlmi_csr_host *host, char var
  * came first. */
 TEST(the_order_of_matrices_does_not_matter) {
   static const char *const inputs[] = {"uniform:rows=255,d=8", "uniform:rows=257,d=8"};
-  char variants[2][2][WLM_VARIANT_NAME];
+  char variants[2][2][WLMI_VARIANT_NAME];
   wlm_stats small, large;
   wlmi_stats_estimate(250, 250, 2000, &small);
   wlmi_stats_estimate(300, 300, 2400, &large);
@@ -291,7 +291,7 @@ TEST(the_order_of_matrices_does_not_matter) {
 /* After a refresh the decision is made again. */
 TEST(a_refresh_clears_decisions) {
   const wlm_stats stats = test_stats_of(&b.csr);
-  char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
+  char before[WLMI_VARIANT_NAME], after[WLMI_VARIANT_NAME];
   variant_of(b.context, &b.csr, before);
   const int same = !strcmp(before, slowest_by_rule[0]);
   const char *const other[] = {slowest_by_rule[same], slowest_by_rule[!same]};
@@ -339,9 +339,9 @@ TEST(a_pin_is_seen_after_a_refresh) {
   const wlm_stats stats = test_stats_of(&b.csr);
   wlmi_device_record device;
   wlmi_text device_class = {0};
-  char key[WLM_SPEC_KEY], place[WLM_HASH_HEX];
+  char key[WLMI_SPEC_KEY], place[WLMI_HASH_HEX];
   wlm_store *store;
-  char before[WLM_VARIANT_NAME], after[WLM_VARIANT_NAME];
+  char before[WLMI_VARIANT_NAME], after[WLMI_VARIANT_NAME];
   variant_of(b.context, &b.csr, before);
   const char *pinned = slowest_by_rule[!strcmp(before, slowest_by_rule[0])];
   spec_key(key);
@@ -349,7 +349,7 @@ TEST(a_pin_is_seen_after_a_refresh) {
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)pinned};
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_text_release(&device_class);
   wlmi_store_close(store);

@@ -26,7 +26,7 @@ typedef struct told {
   int finalists, cold; /* told again, with a cold time */
   int stop_after;      /* results; 0 = never, -1 = at the first tick */
   int64_t total;
-  char variants[MOST][WLM_VARIANT_NAME];
+  char variants[MOST][WLMI_VARIANT_NAME];
 } told;
 
 static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
@@ -51,7 +51,7 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
   assert_int_equal(last->samples, !last->failed);
   assert_int_equal(done, t->count + 1);
   assert_true(t->count < MOST);
-  snprintf(t->variants[t->count], WLM_VARIANT_NAME, "%s", last->variant);
+  snprintf(t->variants[t->count], WLMI_VARIANT_NAME, "%s", last->variant);
   t->count++;
   t->failed += last->failed;
   return t->stop_after && t->count >= t->stop_after;
@@ -77,7 +77,7 @@ static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record
   wlm_store *store;
   wlmi_measurement_record *records;
   int64_t count;
-  wlm_status status = wlmi_store_open(b->database, WLM_STORE_READ, &store);
+  wlm_status status = wlmi_store_open(b->database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
@@ -439,17 +439,17 @@ TEST(seed_orders) {
 TEST(the_present_choice_is_measured_first) {
   bench b;
   static told t;
-  char rule[WLM_VARIANT_NAME], tuned[WLM_VARIANT_NAME];
+  char rule[WLMI_VARIANT_NAME], tuned[WLMI_VARIANT_NAME];
   wlmi_decision decision;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
   assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
-  assert_int_equal(decision.step, WLM_STEP_RULE);
+  assert_int_equal(decision.step, WLMI_STEP_RULE);
   snprintf(rule, sizeof rule, "%s", decision.variant);
   wlm_tune_options options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_string_equal(t.variants[0], rule);
   assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
-  assert_int_equal(decision.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(decision.step, WLMI_STEP_FINGERPRINT);
   snprintf(tuned, sizeof tuned, "%s", decision.variant);
   options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));

@@ -29,7 +29,7 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
                                     .n = spec.problem.n,
                                     .compiler = (char *)info->compiler,
                                     .driver = (char *)info->driver,
-                                    .clock = WLM_CLOCK_HOT,
+                                    .clock = WLMI_CLOCK_HOT,
                                     .time_ps = time_ps,
                                     .samples = 9,
                                     .calls_per_sample = 1,
@@ -40,13 +40,13 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
 
 /* Measurements on matrices a little larger than the tuned one. */
 static void plant(void) {
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   const wlmi_candidate_list *list;
   wlm_store *store;
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
                                                 &wlmi_context_device(b.context)->info.limits, &list));
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int m = 0; m < MATRICES; m++) {
     wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
     stats.rows += 10 * (m + 1);
@@ -64,7 +64,7 @@ static void plant(void) {
 
 typedef struct told {
   int count;
-  char variants[MOST][WLM_VARIANT_NAME];
+  char variants[MOST][WLMI_VARIANT_NAME];
 } told;
 
 static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidate_result *last) {
@@ -72,7 +72,7 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
   told *t = user;
   if (!last || done <= t->count) return 0;
   assert_true(t->count < MOST);
-  snprintf(t->variants[t->count++], WLM_VARIANT_NAME, "%s", last->variant);
+  snprintf(t->variants[t->count++], WLMI_VARIANT_NAME, "%s", last->variant);
   return 0;
 }
 
@@ -98,7 +98,7 @@ TEST(the_expected_time_follows_the_model) {
   plant();
   assert_status(WLM_OK, wlm_train(b.context));
   assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
-  assert_true(o.of.distance < WLM_FAR && o.of.spread > 0 && !o.of.borrowed && o.list->count > 4);
+  assert_true(o.of.distance < WLMI_FAR && o.of.spread > 0 && !o.of.borrowed && o.list->count > 4);
   assert_true(is_quick(o.of.present));
   assert_true(wlmi_candidate_named(o.list, o.of.rule) && !wlmi_candidate_named(o.list, "nobody"));
   for (int64_t i = 0; i < o.list->count; i++) {

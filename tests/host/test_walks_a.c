@@ -127,7 +127,7 @@ TEST(a_chosen_variant) {
   wlm_matrix *matrix = matrix_of(ROWS);
   wlm_plan *plan;
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_int_equal(plan->reason.decision.step, WLM_STEP_RULE);
+  assert_int_equal(plan->reason.decision.step, WLMI_STEP_RULE);
   assert_int_equal(plan->reason.stats.rows, ROWS);
   expect_product(plan, ROWS);
   wlm_plan_destroy(plan);
@@ -139,7 +139,7 @@ TEST(a_chosen_variant) {
   assert_status(WLM_OK, wlm_tune(context, matrix, &problem, NULL, &options));
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "adds");
-  assert_int_equal(plan->reason.decision.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(plan->reason.decision.step, WLMI_STEP_FINGERPRINT);
   assert_int_equal(plan->reason.stats.rows, COLS);
   expect_product(plan, ROWS);
   wlm_plan_destroy(plan);

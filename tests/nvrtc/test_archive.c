@@ -72,9 +72,9 @@ static void has_kernel(wlm_context *context, const char *key, int64_t n) {
     stats.longest = 40;
     stats.cv = cvs[i];
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-    wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &d);
+    wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &d);
     wlmi_loaded loaded;
-    if (d.entries[0].step == WLM_STEP_BUILTIN ||
+    if (d.entries[0].step == WLMI_STEP_BUILTIN ||
         !wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}) ||
         wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}, &loaded) != WLM_OK) {
       fprintf(stderr, "n = %lld %s: %s\n", (long long)n, key, wlm_error_detail());
@@ -105,8 +105,9 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   size_t size;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLM_HELPER_BACKWARD}));
-  CHECK(wlmi_generator_emit_program(context->generator, WLM_HELPER_BACKWARD, NULL, &spec, &limits, &program) == WLM_OK);
+  CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_BACKWARD}));
+  CHECK(wlmi_generator_emit_program(context->generator, WLMI_HELPER_BACKWARD, NULL, &spec, &limits, &program) ==
+        WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
   wlmi_free(image);
@@ -119,7 +120,7 @@ static void check_problems(wlm_context *context, const char *type) {
   static const char *const rests[] = {"", ",transpose=1", ",operation=sddmm"};
   static const char *const scores[] = {"", ",dropout=1", ",score=gatv2", ",score=dot", ",score=edge"};
   static const char *const of_heads[] = {",operation=sddmm", ",transpose=1"}; /* in f32 for all types */
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
     for (int r = 0; r < 3; r++) {
       snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=%s,sample=none%s", type,
@@ -179,7 +180,7 @@ static void has_scattering(wlm_context *context, int64_t n) {
   stats.rows = stats.cols = 20000;
   stats.nnz = 200000;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_SCATTER, &spec, &d) == WLM_OK && d.entry_count == 1);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_SCATTER, &spec, &d) == WLM_OK && d.entry_count == 1);
   if (!wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}))
     fprintf(stderr, "n = %lld: %s\n", (long long)n, d.variant), _exit(1);
 }
@@ -228,7 +229,7 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
         WLM_OK);
   wlmi_stats_estimate(stats.rows, stats.cols, stats.nnz, &stats);
   wlmi_cell_centre_of(&stats, 1, &stats);
-  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_ONE_CALL, &spec, &d) == WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_ONE_CALL, &spec, &d) == WLM_OK);
   CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   wlmi_program_release(&program);

@@ -214,7 +214,7 @@ TEST(registers_are_those_of_the_table) {
     test_missing("registers", "NVRTC of the table's version", of_table);
   for (int64_t i = 0; i < s.count; i++) {
     const compile *c = &s.compiles[i];
-    char key[WLM_SPEC_KEY];
+    char key[WLMI_SPEC_KEY];
     if (!is_in_table(c)) continue;
     wlmi_spec_key(&c->entry->spec, key);
     wlmi_text_printf(&rows, "%s\t%lld\t%s\t%lld\t%lld\t%lld\n", c->entry->variant, (long long)c->entry->spec.problem.n,

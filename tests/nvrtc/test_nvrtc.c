@@ -24,7 +24,7 @@ static void make_spec(wlm_index rowptr_type, wlmi_spec *spec) {
 
 static void emit(int arch, wlmi_program *program) {
   wlmi_limits limits = {
-      .target = WLM_TARGET_CUDA, .arch = arch, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 100};
+      .target = WLMI_TARGET_CUDA, .arch = arch, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 100};
   wlmi_generator *generator;
   wlmi_spec spec;
   make_spec(WLM_I32, &spec);
@@ -238,7 +238,7 @@ TEST(built_in_kernels_exist) {
   if (!wlmi_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     wlmi_spec spec;
-    char key[WLM_SPEC_KEY], entry[128];
+    char key[WLMI_SPEC_KEY], entry[128];
     const struct wlmi_cuda_builtin *found = NULL;
     make_spec((wlm_index)type, &spec);
     wlmi_spec_key(&spec, key);

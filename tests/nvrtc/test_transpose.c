@@ -33,9 +33,9 @@ TEST(gradients_compile) {
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
-    const wlmi_limits limits = {.target = WLM_TARGET_CUDA, .arch = architectures[number % 3]};
+    const wlmi_limits limits = {.target = WLMI_TARGET_CUDA, .arch = architectures[number % 3]};
     wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_BACKWARD, NULL, &spec, &limits, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_BACKWARD, NULL, &spec, &limits, &program));
     compile(&program, limits.arch);
     wlmi_program_release(&program);
   }
@@ -56,10 +56,10 @@ TEST(compiles_for_all) {
     csr.colind_type = (wlm_index)(number >> 1 & 1);
     csr.base = number % 3 == 1;
     assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_COO, NULL, &spec, NULL, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
   }
@@ -72,14 +72,14 @@ TEST(stats_and_copies_compile) {
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, (wlm_index)(number & 1), (wlm_index)(number == 3),
-                                      number == 2, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)(number & 1),
+                                      (wlm_index)(number == 3), number == 2, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
                                                       &emit_cuda, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);

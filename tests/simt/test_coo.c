@@ -16,7 +16,7 @@ enum { TYPES = 2, BASES = 2 };
 typedef struct sorter {
   wlmi_device *device;
   wlmi_module *modules[BASES][TYPES][TYPES];
-  void *kernels[BASES][TYPES][TYPES][WLM_MAX_PASSES]; /* indexed by the base and the types of rowptr and of the list */
+  void *kernels[BASES][TYPES][TYPES][WLMI_MAX_PASSES]; /* indexed by the base and the types of rowptr and of the list */
 } sorter;
 
 static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowptr_type, wlm_index index_type) {
@@ -31,7 +31,7 @@ static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowpt
   csr.colind_type = index_type;
   csr.base = base;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_COO, NULL, &spec, NULL, &program));
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK,
                 s->device->ops->load(s->device, &program, image, size, s->kernels[base][rowptr_type][index_type],

@@ -53,7 +53,7 @@ static void make(graph *g, const wlm_problem *p) {
 static void run(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant, graph *g) {
   wlmi_program program;
   wlmi_module *module = NULL;
-  void *kernels[WLM_MAX_PASSES], *image;
+  void *kernels[WLMI_MAX_PASSES], *image;
   size_t size;
   wlm_plan plan = {0};
   wlm_csr csr = WLM_CSR_INIT;

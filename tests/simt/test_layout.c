@@ -11,7 +11,7 @@
 #include "support/test.h"
 
 static wlmi_device *device;
-static void *kernels[WLM_MAX_PASSES];
+static void *kernels[WLMI_MAX_PASSES];
 static wlmi_pass pass;
 
 static unsigned char element(int64_t line, int64_t column, size_t byte) {
@@ -51,8 +51,8 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
       for (size_t k = 0; k < size; k++)
         from.memory[(size_t)(i * from.line_step + j * from.column_step) * size + k] = (char)element(i, j, k);
   simt_device_seed(device, seed);
-  assert_status(WLM_OK,
-                wlmi_launch_make(&pass, WLM_TARGET_CUDA, wlmi_pass_unit_blocks(&pass, &extent, 0), n, kernel, &launch));
+  assert_status(
+      WLM_OK, wlmi_launch_make(&pass, WLMI_TARGET_CUDA, wlmi_pass_unit_blocks(&pass, &extent, 0), n, kernel, &launch));
   assert_status(WLM_OK, device->ops->launch(device, &launch, &args, NULL));
   for (int64_t i = 0; i < lines; i++)
     for (int64_t j = 0; j < n; j++)
@@ -76,7 +76,7 @@ TEST(every_size) {
   size_t bytes;
   assert_status(WLM_OK, simt_device_open(&device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
                                                     &device->info.limits, &program));
   assert_status(WLM_OK, device->ops->compile(device, &program, &image, &bytes));
   assert_status(WLM_OK, device->ops->load(device, &program, image, bytes, kernels, &module));

@@ -77,7 +77,7 @@ TEST(results_agree_with_float64) {
 static void prepare(const char *variant, const wlmi_spec *spec, const wlm_csr *csr, void *kept, size_t kept_size) {
   wlmi_program program = {0};
   wlmi_module *module;
-  void *image, *prepared, *kernels[WLM_MAX_PASSES];
+  void *image, *prepared, *kernels[WLMI_MAX_PASSES];
   size_t size;
   wlm_plan plan = {0};
   assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, &device->info.limits, &program));

@@ -46,7 +46,7 @@ static wlm_status run_small(const small *s, int64_t n, const int *b, int *c) {
   wlmi_text source = {0};
   wlmi_program program = {.pass_count = 1, .passes = {{.kernel = "k"}}};
   wlmi_module *module = NULL;
-  void *kernels[WLM_MAX_PASSES], *image = NULL;
+  void *kernels[WLMI_MAX_PASSES], *image = NULL;
   size_t size;
   wlmi_text_printf(&source, "%s%s }\n", head, s->body);
   program.source = source.data;

@@ -16,7 +16,7 @@ typedef struct meter {
   wlmi_device *device;
   wlm_index type;
   wlmi_module *module;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
 } meter;
 
 static void meter_make(meter *m, wlm_index type) {
@@ -27,7 +27,7 @@ static void meter_make(meter *m, wlm_index type) {
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_STATS, type, WLM_I32, 0, &program));
+  assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
   assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
   assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
   wlmi_free(image);

@@ -15,7 +15,7 @@
 typedef struct sorter {
   wlmi_device *device;
   wlmi_module *module;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   int base; /* of the matrix and of what is made */
 } sorter;
 
@@ -34,7 +34,7 @@ static void sorter_make(sorter *s, wlm_index rowptr_type, int base) {
   assert_status(WLM_OK, simt_device_open(&s->device));
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLM_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
+  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
   wlmi_free(image);

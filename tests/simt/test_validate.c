@@ -13,7 +13,7 @@
 static wlmi_device *device;
 static wlm_index rowptr_type, colind_type;
 static int base;
-static void *kernels[WLM_MAX_PASSES];
+static void *kernels[WLMI_MAX_PASSES];
 
 /* Copies the elements in this type, into memory of exactly the needed size. */
 static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
@@ -95,7 +95,7 @@ TEST(finds_what_the_host_finds) {
     base = types / 4;
     assert_status(WLM_OK, simt_device_open(&device));
     assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, emit_helper(generator, WLM_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
+    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
     for (int shape = 0; shape < test_shape_count(); shape++) {

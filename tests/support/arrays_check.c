@@ -16,7 +16,7 @@
 enum { GUARD = 64 }; /* elements before and after an output that must not be written */
 
 /* The arrays that every call has; those of the operation's table follow. */
-enum { ROWPTR, COLIND, VALUES, ORDER, WORKSPACE, PREPARED, OF_TABLE, ARRAYS = OF_TABLE + WLM_MAX_ARRAYS };
+enum { ROWPTR, COLIND, VALUES, ORDER, WORKSPACE, PREPARED, OF_TABLE, ARRAYS = OF_TABLE + WLMI_MAX_ARRAYS };
 
 typedef struct array {
   const wlmi_array *row; /* of the table; NULL = of the matrix */
@@ -185,7 +185,7 @@ static void fill_old(const operands *o, test_random *random, const array *x) {
 
 /* The struct of a call that has an array. */
 static char *struct_of(const wlmi_array *row, wlm_execute_args *call, wlm_attention_operands *attention) {
-  return row->in == WLM_IN_ATTENTION ? (char *)attention : (char *)call;
+  return row->in == WLMI_IN_ATTENTION ? (char *)attention : (char *)call;
 }
 
 static wlm_status make_one(operands *o, test_random *random, int i, const used *u, int wide) {
@@ -193,7 +193,7 @@ static wlm_status make_one(operands *o, test_random *random, int i, const used *
   array *x = &o->arrays[OF_TABLE + i];
   int64_t ld = 0;
   wlm_status status;
-  if (row->need == WLM_NEED_REFUSED) return WLM_OK;
+  if (row->need == WLMI_NEED_REFUSED) return WLM_OK;
   x->row = row;
   x->type = wlmi_array_type(row, &o->spec.problem);
   if (row->ld_name) memcpy(&ld, struct_of(row, &o->call, &o->attention) + row->ld_from, sizeof ld);
@@ -249,14 +249,14 @@ static wlm_status fill_softmax(operands *o) {
   if (!is_rows(o)) WLM_TRY(transpose(o, &made));
   WLM_TRY(wlmi_alloc_array(a->rows * p->n, sizeof(double), "C", (void **)&results[0].value));
   WLM_TRY(wlmi_alloc_array(2 * a->rows * p->heads, sizeof(double), "softmax",
-                           (void **)&results[WLM_RESULT_OF_SOFTMAX].value));
+                           (void **)&results[WLMI_RESULT_OF_SOFTMAX].value));
   WLM_TRY(wlmi_reference_attention(&walk, NULL, a->rows, NULL, results));
   for (int64_t i = 0; i < 2 * a->rows * p->heads; i++)
-    wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.softmax, i, results[WLM_RESULT_OF_SOFTMAX].value[i]);
+    wlmi_element_put(sums, (void *)(uintptr_t)o->host_attention.softmax, i, results[WLMI_RESULT_OF_SOFTMAX].value[i]);
 done:
   wlmi_csr_host_release(&made);
   wlmi_free(results[0].value);
-  wlmi_free(results[WLM_RESULT_OF_SOFTMAX].value);
+  wlmi_free(results[WLMI_RESULT_OF_SOFTMAX].value);
   return status;
 }
 
@@ -357,8 +357,8 @@ static wlm_status make_results(operands *o) {
   if (is_sddmm(o)) return sddmm_reference(o);
   WLM_TRY(wlmi_reference_attention(&walk, NULL, o->a.rows, o->a.rowptr, o->results));
   if (!is_gradient(o)) goto done;
-  WLM_TRY(reorder(o, o->results[WLM_RESULT_OF_DSCORES].value));
-  status = reorder(o, o->results[WLM_RESULT_OF_DSCORES].scale);
+  WLM_TRY(reorder(o, o->results[WLMI_RESULT_OF_DSCORES].value));
+  status = reorder(o, o->results[WLMI_RESULT_OF_DSCORES].scale);
 done:
   return status;
 }
@@ -394,7 +394,7 @@ static wlm_csr csr_of(const operands *o) {
   return csr;
 }
 
-static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                       operands *o, int number) {
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
@@ -457,7 +457,7 @@ static wlm_status compare(const wlmi_program *program, const operands *o, const 
 }
 
 static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,
-                              void *const kernels[WLM_MAX_PASSES], int64_t step, int shape, test_random *random) {
+                              void *const kernels[WLMI_MAX_PASSES], int64_t step, int shape, test_random *random) {
   operands o = {0};
   wlm_status status;
   WLM_TRY(operands_make(check, step, shape, random, &o));
@@ -479,10 +479,10 @@ done:
 }
 
 wlm_status arrays_check_program(const kernel_check *check, const wlmi_program *program,
-                                void *const kernels[WLM_MAX_PASSES]) {
+                                void *const kernels[WLMI_MAX_PASSES]) {
   const wlmi_pass *pass = wlmi_program_first_execute(program);
   const int sddmm = check->spec->problem.operation == WLM_SDDMM;
-  const int by_edges = pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ;
+  const int by_edges = pass->units == WLMI_UNITS_NNZ || pass->units == WLMI_UNITS_ROWS_NNZ;
   const int64_t most = sddmm ? 200 : 500, step = by_edges ? pass->units_per_block / (sddmm ? 4 : 1) : sddmm ? 8 : 32;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   wlm_status status = WLM_OK;

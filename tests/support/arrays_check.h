@@ -11,4 +11,4 @@
 
 /* Called by kernel_check_program with the program's loaded kernels. */
 wlm_status arrays_check_program(const kernel_check *check, const wlmi_program *program,
-                                void *const kernels[WLM_MAX_PASSES]);
+                                void *const kernels[WLMI_MAX_PASSES]);

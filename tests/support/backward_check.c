@@ -63,7 +63,7 @@ wlmi_spec backward_problem(int number) {
 /* ---- operands ---------------------------------------------------------------------------------------- */
 
 /* The arrays of the matrix; those of the operation's table follow. */
-enum { ROWPTR, COLIND, VALUES, OF_TABLE, ARRAYS = OF_TABLE + WLM_MAX_ARRAYS };
+enum { ROWPTR, COLIND, VALUES, OF_TABLE, ARRAYS = OF_TABLE + WLMI_MAX_ARRAYS };
 typedef struct array {
   const wlmi_array *row; /* of the table; NULL = of the matrix */
   int64_t ld;
@@ -157,7 +157,7 @@ done:
 /* Fills an operand. dC without a winner is not read, and neither is what lies between the lines. */
 static void fill(const operands *o, test_random *random, array *x) {
   const wlm_problem *p = &o->spec.problem;
-  const int is_dc = !strcmp(x->row->name, "x"), is_position = x->row->element == WLM_ELEMENT_POSITION;
+  const int is_dc = !strcmp(x->row->name, "x"), is_position = x->row->element == WLMI_ELEMENT_POSITION;
   for (int64_t i = 0; i < (int64_t)x->count; i++) {
     const int inside = i % x->ld < p->n;
     const int64_t winner = inside && (is_dc || is_position) ? o->winners[i / x->ld * p->n + i % x->ld] : -1;
@@ -238,8 +238,8 @@ static wlm_status put(wlmi_device *device, array *x) {
 }
 
 /* A plan with the kernels of a gradient, but none of the product. */
-static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
-                            const operands *o, wlm_plan *plan) {
+static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program,
+                            void *const kernels[WLMI_MAX_PASSES], const operands *o, wlm_plan *plan) {
   wlm_csr csr = WLM_CSR_INIT, seen;
   csr.rows = o->a.rows;
   csr.cols = o->a.cols;
@@ -292,7 +292,7 @@ static wlm_execute_args call_of(const operands *o, const wlmi_program *program, 
   return call;
 }
 
-static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                       operands *o, int number) {
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
@@ -325,11 +325,11 @@ wlm_status backward_check(const kernel_check *check, wlmi_generator *generator) 
   wlmi_device *device = check->device;
   wlmi_program program = {0};
   wlmi_module *module = NULL;
-  void *kernels[WLM_MAX_PASSES] = {0}, *image = NULL;
+  void *kernels[WLMI_MAX_PASSES] = {0}, *image = NULL;
   size_t size;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   WLM_TRY(
-      wlmi_generator_emit_program(generator, WLM_HELPER_BACKWARD, NULL, check->spec, &device->info.limits, &program));
+      wlmi_generator_emit_program(generator, WLMI_HELPER_BACKWARD, NULL, check->spec, &device->info.limits, &program));
   WLM_TRY(device->ops->compile(device, &program, &image, &size));
   WLM_TRY(device->ops->load(device, &program, image, size, kernels, &module));
   for (int shape = 0; shape < test_shape_count() && status == WLM_OK; shape++) {

@@ -4,7 +4,7 @@
 #include "runtime/dispatch/plan.h"
 
 static inline wlm_status bare_plan_fill(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                                        void *const kernels[WLM_MAX_PASSES], const wlm_csr *csr,
+                                        void *const kernels[WLMI_MAX_PASSES], const wlm_csr *csr,
                                         const wlmi_spec *spec) {
   const wlm_status status = wlmi_plan_set_program(plan, device, program, kernels, spec);
   return status == WLM_OK ? wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 0, &plan->bound) : status;

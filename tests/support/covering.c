@@ -50,7 +50,7 @@ static const int64_t widths_s[] = {8, 32, 100, 9, 577, 64, 2304};
 enum { NO_S = COUNT(widths_s) }; /* the value of AXIS_S without sampling */
 
 enum { MAX_VARIANTS = 2048, MAX_GROUPS = MAX_VARIANTS, MAX_VALUES = 512, MAX_PARAMETERS = 16 };
-enum { VALUE_NAME = WLM_VARIANT_NAME, SLOTS = 4 * MAX_VARIANTS };
+enum { VALUE_NAME = WLMI_VARIANT_NAME, SLOTS = 4 * MAX_VARIANTS };
 
 struct value {
   /* "cf=2"; also all values of a variant together, "/cf=2,rows=4", so that variants take turns */
@@ -68,7 +68,7 @@ typedef struct group {
 
 /* A variant that occurs as a candidate of any problem. Candidates point to it, so names are compared only once. */
 typedef struct variant {
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   group *group;
   int value_count;
   struct value *values[1 + MAX_PARAMETERS]; /* of the group: all values together, then each one */
@@ -178,7 +178,7 @@ static variant *variant_of(maker *m, const char *name) {
   size_t slot = wlmi_hash_bytes(name, strlen(name)).low % SLOTS;
   for (; m->slots[slot]; slot = (slot + 1) % SLOTS)
     if (!strcmp(m->slots[slot]->name, name)) return m->slots[slot];
-  if (m->variant_count == MAX_VARIANTS || strlen(name) >= WLM_VARIANT_NAME) abort();
+  if (m->variant_count == MAX_VARIANTS || strlen(name) >= WLMI_VARIANT_NAME) abort();
   variant *v = m->slots[slot] = &m->variants[m->variant_count++];
   strcpy(v->name, name);
   join_group(m, v);
@@ -745,7 +745,7 @@ void covering_load(const char *path, covering *out) {
 int covering_full(void) { return getenv("WARPLOOM_FULL") != NULL; }
 
 void covering_path(const char *folder, const wlmi_limits *limits, int full, char *path, size_t size) {
-  snprintf(path, size, "%s/%s%d%s.set", folder, limits->target == WLM_TARGET_CUDA ? "cuda" : "host", limits->arch,
+  snprintf(path, size, "%s/%s%d%s.set", folder, limits->target == WLMI_TARGET_CUDA ? "cuda" : "host", limits->arch,
            full ? "-full" : "");
 }
 
@@ -766,7 +766,7 @@ void covering_release(covering *set) {
 }
 
 void covering_describe(const covering_entry *entry, char *text, size_t size) {
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   wlmi_spec_key(&entry->spec, key);
   snprintf(text, size, "%s n=%lld %s", entry->variant, (long long)entry->spec.problem.n, key);
 }

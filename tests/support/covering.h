@@ -19,7 +19,7 @@
 
 typedef struct covering_entry {
   wlmi_spec spec;
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   int first;       /* the first entry with one of its family's parameter values (in the full set: of its variant); such
                     * entries are tested with every check */
   int in_families; /* the first entry of its family and operation; it is also in the sample */

@@ -10,7 +10,7 @@
 enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };
 
 wlmi_measurement_record sample_measurement(int64_t i) {
-  static struct { char variant[64], source[WLM_HASH_HEX], matrix[64]; } slots[SLOTS];
+  static struct { char variant[64], source[WLMI_HASH_HEX], matrix[64]; } slots[SLOTS];
   int slot = (int)(i % SLOTS), failed = i % 7 == 6;
   snprintf(slots[slot].variant, sizeof slots[slot].variant, "row_crc/cf=%d,rows=%d", 1 << i % 4, 1 << i / 4 % 5);
   snprintf(slots[slot].source, sizeof slots[slot].source, "%032llx", 0xabcdefull + (unsigned long long)(i % 20));
@@ -42,7 +42,7 @@ wlmi_measurement_record sample_measurement(int64_t i) {
 
 void put_samples_from(const char *path, int64_t first, int64_t count) {
   wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLM_STORE_WRITE, &store));
+  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t begin = 0; begin < count; begin += SLOTS) {
     wlmi_measurement_record records[SLOTS];
     const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;
@@ -57,7 +57,7 @@ void put_samples(const char *path, int64_t count) { put_samples_from(path, 0, co
 wlm_status each_measurement(wlm_store *store, const char *device_class, each_measurement_fn each, void *user) {
   wlmi_measurement_record *records;
   int64_t count;
-  char id[WLM_HASH_HEX];
+  char id[WLMI_HASH_HEX];
   wlm_status status = wlmi_store_load(store, device_class, &records, &count);
   for (int64_t i = 0; i < count && status == WLM_OK; i++) {
     assert_status(WLM_OK, wlmi_measurement_id(&records[i], id));
@@ -68,7 +68,7 @@ wlm_status each_measurement(wlm_store *store, const char *device_class, each_mea
 }
 
 wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record) {
-  char expected[WLM_HASH_HEX];
+  char expected[WLMI_HASH_HEX];
   const int64_t number = record->made_at - FIRST_MADE_AT;
   ++*(int64_t *)count;
   assert_in_range(number, 0, 1 << 20);

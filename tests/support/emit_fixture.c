@@ -8,10 +8,10 @@
 #include "support/asserts.h"
 
 const wlmi_limits emit_cuda = {
-    .target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
+    .target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 const wlmi_limits emit_smallest = {
-    .target = WLM_TARGET_CUDA, .arch = 80, .threads_per_block = 1024, .shared_bytes = 166912, .processors = 108};
-const wlmi_limits emit_host = {.target = WLM_TARGET_HOST, .processors = 2};
+    .target = WLMI_TARGET_CUDA, .arch = 80, .threads_per_block = 1024, .shared_bytes = 166912, .processors = 108};
+const wlmi_limits emit_host = {.target = WLMI_TARGET_HOST, .processors = 2};
 
 wlmi_generator *emit_generator;
 

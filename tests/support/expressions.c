@@ -19,11 +19,11 @@ static wlmi_spec spec_with(int64_t n, const char *activation) {
 }
 
 wlmi_spec expressions_all_functions(int64_t n) {
-  static char text[WLM_EXPRESSION_TEXT];
+  static char text[WLMI_EXPRESSION_TEXT];
 #define SMALL "0.01*abs(x)+0.1" /* a range in which all functions are defined */
   static const char *const arguments[] = {"", SMALL, SMALL ",2", SMALL ",2,3"};
   size_t used = 0;
-  for (int i = 0; i < WLM_FUNCTIONS; i++)
+  for (int i = 0; i < WLMI_FUNCTIONS; i++)
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%s(%s)", i ? "+" : "", wlmi_functions[i].name,
                              arguments[wlmi_functions[i].arity]);
   assert_true(used < sizeof text);

@@ -10,7 +10,7 @@
 static void check_variant(const kernel_check *check, wlmi_generator *generator, const char *variant, int one_in) {
   const wlm_problem *p = &check->spec->problem;
   wlmi_program program;
-  char key[WLM_SPEC_KEY], text[WLM_SPEC_KEY + 2 * WLM_VARIANT_NAME];
+  char key[WLMI_SPEC_KEY], text[WLMI_SPEC_KEY + 2 * WLMI_VARIANT_NAME];
   wlmi_spec_key(check->spec, key);
   snprintf(text, sizeof text, "%s %s n=%lld transpose=%d %s", check->device->info.kind, variant, (long long)p->n,
            p->transpose, key);

@@ -21,7 +21,7 @@ enum { GUARD = 64, NO_COLUMNS = -1 }; /* elements before and after C, which must
 typedef struct loaded {
   const kernel_check *check;
   const wlmi_program *program;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
 } loaded;
 
 typedef struct operands {
@@ -69,7 +69,7 @@ static void put_value(test_random *random, wlm_reduce reduce, int is_a, wlm_type
 
 static int64_t step_of(const wlmi_program *program) {
   const wlmi_pass *pass = wlmi_program_first_execute(program);
-  return pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
+  return pass->units == WLMI_UNITS_NNZ || pass->units == WLMI_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
 }
 
 /* The length of the longest row: more than S, more than the stride of fastrand (577) if S is smaller, and long
@@ -186,7 +186,7 @@ done:
 /* Gives half of the edges one column of op(A), which is a row of A. If A is sampled and large enough, another column
  * gets 2 * 577 edges, of which published fastrand takes a few repeatedly. */
 static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
-  const int64_t repeating = 2 * WLM_FASTRAND_STRIDE;
+  const int64_t repeating = 2 * WLMI_FASTRAND_STRIDE;
   for (int64_t p = 0; p < a->nnz; p++)
     if (test_draw(random, 2)) a->colind[p] = 0;
   if (!sampled || a->cols < 2 || a->nnz < repeating + repeating / 2) return;

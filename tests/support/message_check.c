@@ -56,7 +56,7 @@ done:
 
 static int has_product(const wlmi_message *message) {
   for (int r = 0; r < message->results; r++)
-    if (message->result[r].kind == WLM_RESULT_PROD) return 1;
+    if (message->result[r].kind == WLMI_RESULT_PROD) return 1;
   return 0;
 }
 
@@ -171,7 +171,7 @@ static wlm_type type_of_operand(const operands *o, int i) {
 }
 static wlm_type type_of_result(const operands *o, int r) {
   const wlm_type dense = o->spec.problem.dense_type;
-  return o->message.result[r].kind == WLM_RESULT_SCORE ? wlmi_accumulator_type(dense) : dense;
+  return o->message.result[r].kind == WLMI_RESULT_SCORE ? wlmi_accumulator_type(dense) : dense;
 }
 
 static wlm_status make_operand(operands *o, test_random *random, int i) {
@@ -181,7 +181,7 @@ static wlm_status make_operand(operands *o, test_random *random, int i) {
   const int wins = operand->width == WLM_WIDTH_WINS;
   array *x = &o->in[i];
   o->call.scalars[i] = 0.75;
-  if (operand->source != WLM_SOURCE_MEMORY) return WLM_OK;
+  if (operand->source != WLMI_SOURCE_MEMORY) return WLM_OK;
   const int64_t ld = width + (int64_t)(test_draw(random, 2) ? 0 : test_draw(random, 2) ? 8 : 3);
   const wlm_status status = make(x, lines[operand->place], width, ld,
                                  wins ? wlmi_index_size(p->argmax_type) : wlmi_type_size(type_of_operand(o, i)), 0);
@@ -289,7 +289,7 @@ done:
   return status;
 }
 
-static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLM_MAX_PASSES],
+static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
                       operands *o, int number) {
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
@@ -415,7 +415,7 @@ static wlm_status check_same_bits(const wlmi_program *program, const operands *o
 }
 
 static wlm_status check_shape(const kernel_check *check, const wlmi_program *program,
-                              void *const kernels[WLM_MAX_PASSES], int64_t step, int shape, test_random *random) {
+                              void *const kernels[WLMI_MAX_PASSES], int64_t step, int shape, test_random *random) {
   operands o = {0};
   wlmi_reference_result results[WLM_MAX_RESULTS] = {{0}};
   wlm_status status;
@@ -446,9 +446,9 @@ done:
 }
 
 wlm_status message_check_program(const kernel_check *check, const wlmi_program *program,
-                                 void *const kernels[WLM_MAX_PASSES]) {
+                                 void *const kernels[WLMI_MAX_PASSES]) {
   const wlmi_pass *pass = wlmi_program_first_execute(program);
-  const int64_t step = pass->units == WLM_UNITS_NNZ || pass->units == WLM_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
+  const int64_t step = pass->units == WLMI_UNITS_NNZ || pass->units == WLMI_UNITS_ROWS_NNZ ? pass->units_per_block : 32;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   wlm_status status = WLM_OK;
   for (int shape = 0; shape < test_shape_count() && status == WLM_OK; shape++)

@@ -11,4 +11,4 @@
  *   - the same bits each of `runs` times.
  * `kernels` are the program's, loaded. */
 wlm_status message_check_program(const kernel_check *check, const wlmi_program *program,
-                                 void *const kernels[WLM_MAX_PASSES]);
+                                 void *const kernels[WLMI_MAX_PASSES]);

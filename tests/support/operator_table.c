@@ -11,7 +11,7 @@ enum { MOST = 32 }; /* names of one kind */
 typedef unsigned names_met;
 
 typedef struct family {
-  char name[WLM_VARIANT_NAME], target[16], split[16];
+  char name[WLMI_VARIANT_NAME], target[16], split[16];
   names_met messages, reductions, types, args, samplings, places; /* places: what messages are reduced over */
   int heads, transpose, sddmm, attention;
   int with_combine, without_combine, any_order; /* user-defined operators */

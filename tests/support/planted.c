@@ -14,7 +14,7 @@
 enum { MOST = 40000 };
 
 const char planted_key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
-const wlmi_limits planted_limits = {.target = WLM_TARGET_CUDA,
+const wlmi_limits planted_limits = {.target = WLMI_TARGET_CUDA,
                                     .arch = 90,
                                     .threads_per_block = 1024,
                                     .shared_bytes = 232448,
@@ -25,7 +25,7 @@ const int64_t planted_widths[PLANTED_WIDTHS] = {32, 64};
 uint64_t planted_seed;
 
 double planted_between(double low, double high) {
-  return low + (high - low) * (double)(wlmi_mix(planted_seed += WLM_GOLDEN) >> 11) / 9007199254740992.0;
+  return low + (high - low) * (double)(wlmi_mix(planted_seed += WLMI_GOLDEN) >> 11) / 9007199254740992.0;
 }
 
 wlm_stats planted_matrix(void) {
@@ -81,7 +81,7 @@ planted_world planted_world_make(int count) {
         const double seconds = wlmi_simple_seconds(&planted_limits, &w.matrices[m], planted_widths[k]) *
                                planted_time(&w.matrices[m], planted_widths[k], variant) * planted_between(0.98, 1.02);
         assert_true(w.count < MOST);
-        memcpy(w.names[w.count], variant, WLM_VARIANT_NAME);
+        memcpy(w.names[w.count], variant, WLMI_VARIANT_NAME);
         w.records[w.count] =
             (wlmi_measurement_record){.stats = w.matrices[m],
                                       .variant = w.names[w.count],
@@ -108,7 +108,7 @@ wlmi_model planted_train(int matrices) {
   wlmi_models models;
   wlmi_model model = {0};
   assert_int_equal(wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models), WLM_OK);
-  assert_int_equal(models.count, matrices >= WLM_TRAIN_MATRICES);
+  assert_int_equal(models.count, matrices >= WLMI_TRAIN_MATRICES);
   if (models.count) {
     model = models.models[0];
     models.count = 0;

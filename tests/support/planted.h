@@ -29,7 +29,7 @@ typedef struct planted_world {
   wlm_stats matrices[PLANTED_MATRICES];
   wlmi_measurement_record *records;
   int64_t count;
-  char (*names)[WLM_VARIANT_NAME];
+  char (*names)[WLMI_VARIANT_NAME];
 } planted_world;
 
 /* Measurements of all candidates, except row_block, on `count` matrices. */

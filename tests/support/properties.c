@@ -29,14 +29,14 @@ typedef struct kernel {
   wlmi_spec spec;
   wlmi_program program;
   wlmi_module *module;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
 } kernel;
 
 static kernel kept[MAX_KERNELS];
 static int kept_count;
 
 static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
-  char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY], other[WLMI_SPEC_KEY];
   wlmi_spec_key(spec, key);
   for (int i = 0; i < kept_count; i++) {
     wlmi_spec_key(&kept[i].spec, other);

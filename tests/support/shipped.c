@@ -45,7 +45,7 @@ void shipped_load(shipped_database *d) {
   wlm_store *store;
   size_t size;
   *d = (shipped_database){0};
-  assert_status(WLM_OK, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLM_STORE_READ, &store));
+  assert_status(WLM_OK, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, device_class, &d->records, &d->record_count));
   assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &d->models, &d->model_count));
   wlmi_store_close(store);

@@ -3,7 +3,7 @@
 #include <cudaTypedefs.h>
 #include <nvrtc.h>
 
-#define WLM_CUDA_TYPES_OF_NVIDIA
+#define WLMI_CUDA_TYPES_OF_NVIDIA
 #include "runtime/cuda/api.h"
 #include "unit/cuda_api_values.h"
 
@@ -13,7 +13,7 @@
 
 WLM_CUDA_FUNCTIONS(DRIVER)
 WLM_NVRTC_FUNCTIONS(COMPILER)
-ALIKE(CUresult(*) WLM_CUDA_GET_PROC_ADDRESS, PFN_cuGetProcAddress_v12000);
+ALIKE(CUresult(*) WLMI_CUDA_GET_PROC_ADDRESS, PFN_cuGetProcAddress_v12000);
 
 const struct cuda_api_value nvidia_values[] = CUDA_API_VALUES;
 const int nvidia_value_count = sizeof nvidia_values / sizeof *nvidia_values;

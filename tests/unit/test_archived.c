@@ -123,7 +123,7 @@ static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
   stats.longest = 20;
   stats.cv = 0.5;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &decision);
+  wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &decision);
   return decision;
 }
 
@@ -133,7 +133,7 @@ static const char vec[] = "row_vec/lanes=16,vector=4,batch=8", other[] = "row_ve
 
 static void an_archived_kernel_is_not_compiled(void) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   CHECK(load(context, key_of_sums, 256, vec) == WLM_OK && !compilations); /* the same source */
   CHECK(load(context, key_of_sums, 64, other) == WLM_OK && compilations == 1);
@@ -147,11 +147,11 @@ static void code_of_older_architectures(void) {
     int device, arch;
     wlmi_code code;
     int runs;
-  } cases[] = {{86, 80, WLM_CODE_MACHINE, 1},   {89, 80, WLM_CODE_MACHINE, 1},   {89, 86, WLM_CODE_MACHINE, 1},
-               {90, 80, WLM_CODE_MACHINE, 0},   {86, 89, WLM_CODE_MACHINE, 0},   {100, 90, WLM_CODE_MACHINE, 0},
-               {120, 100, WLM_CODE_MACHINE, 0}, {120, 121, WLM_CODE_MACHINE, 0}, {121, 120, WLM_CODE_MACHINE, 1},
-               {90, 80, WLM_CODE_PTX, 1},       {100, 90, WLM_CODE_PTX, 1},      {120, 90, WLM_CODE_PTX, 1},
-               {80, 90, WLM_CODE_PTX, 0}};
+  } cases[] = {{86, 80, WLMI_CODE_MACHINE, 1},   {89, 80, WLMI_CODE_MACHINE, 1},   {89, 86, WLMI_CODE_MACHINE, 1},
+               {90, 80, WLMI_CODE_MACHINE, 0},   {86, 89, WLMI_CODE_MACHINE, 0},   {100, 90, WLMI_CODE_MACHINE, 0},
+               {120, 100, WLMI_CODE_MACHINE, 0}, {120, 121, WLMI_CODE_MACHINE, 0}, {121, 120, WLMI_CODE_MACHINE, 1},
+               {90, 80, WLMI_CODE_PTX, 1},       {100, 90, WLMI_CODE_PTX, 1},      {120, 90, WLMI_CODE_PTX, 1},
+               {80, 90, WLMI_CODE_PTX, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fake->arch = cases[i].device;
     compilations = 0;
@@ -168,11 +168,11 @@ static void the_nearest_code_is_taken(void) {
     const char *image;
     wlmi_code code;
     int arch;
-  } codes[] = {{"ptx of 80", WLM_CODE_PTX, 80},
-               {"code of 80", WLM_CODE_MACHINE, 80},
-               {"code of 86", WLM_CODE_MACHINE, 86},
-               {"ptx of 90", WLM_CODE_PTX, 90},
-               {"code of 90", WLM_CODE_MACHINE, 90}};
+  } codes[] = {{"ptx of 80", WLMI_CODE_PTX, 80},
+               {"code of 80", WLMI_CODE_MACHINE, 80},
+               {"code of 86", WLMI_CODE_MACHINE, 86},
+               {"ptx of 90", WLMI_CODE_PTX, 90},
+               {"code of 90", WLMI_CODE_MACHINE, 90}};
   static const struct {
     int device;
     const char *image;
@@ -201,7 +201,7 @@ static void the_nearest_code_is_taken(void) {
 static void a_kernel_that_does_not_load(void) {
   const contained list[] = {{vec, key_of_sums, "no code", 64}};
   fake->any_code = 0;
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   load(context, key_of_sums, 64, vec); /* the fake driver has no kernel of this name */
   CHECK(compilations == 1 && warnings == 1 && strstr(last_warning, "kernel archive: "));
   wlm_context_destroy(context);
@@ -209,7 +209,7 @@ static void a_kernel_that_does_not_load(void) {
 
 static void the_environment_names_an_archive(void) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
-  setenv("WARPLOOM_KERNELS", write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  setenv("WARPLOOM_KERNELS", write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   wlm_context *context = open_context(NULL, 1);
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   wlm_context_destroy(context);
@@ -259,9 +259,9 @@ static void archives_are_layers(void) {
   const contained one[] = {{vec, key_of_sums, "of the second", 64}};
   const contained mine[] = {{vec, key_of_sums, "mine", 64}, {other, key_of_sums, "mine", 64}};
   char first[320], second[320];
-  snprintf(first, sizeof first, "%s", write_archive("first", WLM_CODE_MACHINE, 90, both, 2));
-  snprintf(second, sizeof second, "%s", write_archive("second", WLM_CODE_MACHINE, 90, one, 1));
-  const char *own = write_archive("own", WLM_CODE_MACHINE, 90, mine, 2);
+  snprintf(first, sizeof first, "%s", write_archive("first", WLMI_CODE_MACHINE, 90, both, 2));
+  snprintf(second, sizeof second, "%s", write_archive("second", WLMI_CODE_MACHINE, 90, one, 1));
+  const char *own = write_archive("own", WLMI_CODE_MACHINE, 90, mine, 2);
   assert_images((const char *const[]){first, second}, own, "of the second", "of the first");
   assert_images((const char *const[]){second, first}, own, "of the first", "of the first");
   assert_images((const char *const[]){second, second}, own, "of the second", "mine");
@@ -282,10 +282,10 @@ static void the_best_contained_kernel_is_chosen(void) {
     const char *variant;
   } cases[] = {{1, wide1}, {7, wide1}, {40, wide4}, {47, wide1}, {602, wide2}};
   setenv("WARPLOOM_NVRTC", "/nowhere", 1);
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 3), 0);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_decision d = choose(context, key_of_sums, cases[i].n);
-    CHECK(!strcmp(d.variant, cases[i].variant) && d.step == WLM_STEP_RULE);
+    CHECK(!strcmp(d.variant, cases[i].variant) && d.step == WLMI_STEP_RULE);
     CHECK(load(context, key_of_sums, cases[i].n, d.variant) == WLM_OK);
   }
   CHECK(warnings == 1 && strstr(last_warning, "there is no compiler"));
@@ -299,7 +299,7 @@ wlm_status __real_wlmi_generator_emit_program(wlmi_generator *generator, wlmi_he
 wlm_status __wrap_wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper,
                                               const wlmi_variant *variant, const wlmi_spec *spec,
                                               const wlmi_limits *limits, wlmi_program *program) {
-  emissions += helper == WLM_HELPER_NONE;
+  emissions += helper == WLMI_HELPER_NONE;
   return __real_wlmi_generator_emit_program(generator, helper, variant, spec, limits, program);
 }
 
@@ -312,7 +312,7 @@ static void only_used_kernels_are_emitted(void) {
                             {other, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   static const int64_t columns[] = {1, 40, 47, 64, 602};
   setenv("WARPLOOM_NVRTC", "/nowhere", 1);
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 5), 0);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 5), 0);
   emissions = 0;
   for (int i = 0; i < 5; i++) {
     const wlmi_decision d = choose(context, key_of_sums, columns[i]);
@@ -338,7 +338,7 @@ static void kernels_are_found_for_their_columns(void) {
   } cases[] = {{vec, key_of_sums, 60, 1},  {vec, key_of_sums, 64, 1},    {other, key_of_sums, 64, 0},
                {fold, key_of_sums, 3, 1},  {fold, key_of_sums, 5, 0},    {vec, key_of_heads, 64, 1},
                {vec, eight_heads, 128, 1}, {other, key_of_heads, 64, 0}, {fold, key_of_heads, 4, 0}};
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 3), 1);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 1);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_variant variant;
     wlmi_spec spec;
@@ -356,7 +356,7 @@ static void kernels_are_found_for_their_columns(void) {
 static void an_archive_of_another_version(void) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   has_version = 0;
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   CHECK(warnings == 1 && strstr(last_warning, "is of another version of warploom") && strstr(last_warning, place.file));
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations); /* its text is the same */
   wlm_context_destroy(context);
@@ -368,7 +368,7 @@ static void a_compiler_leaves_the_choice(void) {
   wlm_context *without = open_context("", 1);
   const wlmi_decision expected = choose(without, key_of_sums, 64);
   wlm_context_destroy(without);
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 1);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   const wlmi_decision found = choose(context, key_of_sums, 64);
   CHECK(!strcmp(expected.variant, found.variant) && strcmp(found.variant, wide4) && !warnings);
   wlm_context_destroy(context);
@@ -377,7 +377,7 @@ static void a_compiler_leaves_the_choice(void) {
 /* What a plan for 1,000 calls runs that the shipped model decides, and the first other kernels that the model expects
  * to be nearly as fast and slower. */
 typedef struct planned {
-  char variant[WLM_VARIANT_NAME], near[WLM_VARIANT_NAME], far[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME], near[WLMI_VARIANT_NAME], far[WLMI_VARIANT_NAME];
 } planned;
 
 static planned plan_with(const char *archive, int deterministic) {
@@ -396,14 +396,14 @@ static planned plan_with(const char *archive, int deterministic) {
   spec.problem.policy.expected_calls = 1000;
   spec.problem.policy.deterministic = deterministic;
   compilations = 0;
-  const wlmi_decide_request request = {&spec.problem, &types, &stats, WLM_USE_MEASURED, NULL};
+  const wlmi_decide_request request = {&spec.problem, &types, &stats, WLMI_USE_MEASURED, NULL};
   CHECK(wlmi_decide(context, &request, &decided) == WLM_OK);
   const wlmi_decision *d = &decided->plan.reason.decision;
   snprintf(p.variant, sizeof p.variant, "%s", d->variant);
   for (int i = 1; i < d->entry_count; i++) {
     const int is_near = d->entries[i].seconds <= wlmi_near_enough_for_plans * d->entries[0].seconds;
     char *name = is_near ? p.near : p.far;
-    if (d->entries[i].step == WLM_STEP_MODEL && !*name) wlmi_entry_print(d, i, name);
+    if (d->entries[i].step == WLMI_STEP_MODEL && !*name) wlmi_entry_print(d, i, name);
   }
   wlmi_decided_drop(decided);
   wlm_context_destroy(context);
@@ -417,12 +417,12 @@ static void a_plan_takes_what_is_nearly_as_fast(void) {
   CHECK(compilations == 1 && *own.near && *own.far);
   const contained fast[] = {{own.near, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   const contained slow[] = {{own.far, key_of_sums, FAKE_CUDA_IMAGE, 64}};
-  const char *archive = write_archive("fast", WLM_CODE_MACHINE, 90, fast, 1);
+  const char *archive = write_archive("fast", WLMI_CODE_MACHINE, 90, fast, 1);
   planned taken = plan_with(archive, 0);
   CHECK(!compilations && !strcmp(taken.variant, own.near));
   taken = plan_with(archive, 1); /* another kernel may give other bits */
   CHECK(compilations == 1 && !strcmp(taken.variant, own.variant));
-  taken = plan_with(write_archive("slow", WLM_CODE_MACHINE, 90, slow, 1), 0);
+  taken = plan_with(write_archive("slow", WLMI_CODE_MACHINE, 90, slow, 1), 0);
   CHECK(compilations == 1 && !strcmp(taken.variant, own.variant));
 }
 
@@ -430,9 +430,9 @@ static void a_plan_takes_what_is_nearly_as_fast(void) {
 static void nothing_contained(void) {
   static const char halves[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none";
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
-  wlm_context *context = open_context(write_archive("a", WLM_CODE_MACHINE, 90, list, 1), 0);
+  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 0);
   const wlmi_decision d = choose(context, halves, 64);
-  CHECK(d.entry_count == 1 && d.entries[0].step == WLM_STEP_BUILTIN);
+  CHECK(d.entry_count == 1 && d.entries[0].step == WLMI_STEP_BUILTIN);
   CHECK(load(context, halves, 64, "row_vec/lanes=8,vector=8,batch=8") == WLM_ERR_NO_COMPILER);
   wlm_context_destroy(context);
 }

@@ -67,7 +67,7 @@ static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_us
   wlmi_loaded loaded;
   CHECK(wlmi_context_select(context, NULL, stats, use, spec, &decision) == WLM_OK);
   for (int i = 0; i < decision.entry_count; i++)
-    CHECK(decision.entries[i].step == WLM_STEP_BUILTIN ||
+    CHECK(decision.entries[i].step == WLMI_STEP_BUILTIN ||
           wlmi_context_load(context, &(wlmi_wanted){.spec = spec, .variant = decision.entries[i].variant}, &loaded) ==
               WLM_OK);
 }
@@ -92,7 +92,7 @@ static void the_host_builds_transposes(void) {
   expect_transpose(&view);
   wlm_matrix_destroy(matrix);
   open_gate();
-  while (!wlmi_has_helper(context, WLM_HELPER_TRANSPOSE, &csr)) usleep(1000);
+  while (!wlmi_has_helper(context, WLMI_HELPER_TRANSPOSE, &csr)) usleep(1000);
   /* From here on kernels build it; those of the fake driver compute nothing, which the stats of A^T show. */
   matrix = matrix_of(&csr);
   wlmi_matrix_see(matrix, &problem, &view);
@@ -114,7 +114,7 @@ static void calls_build_transposes_on_the_host(void) {
   problem.policy.expected_calls = 1;
   wlmi_stats_estimate(COLS, ROWS, NNZ, &stats);
   CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
-  load_decision(&spec, &stats, WLM_USE_ESTIMATED);
+  load_decision(&spec, &stats, WLMI_USE_ESTIMATED);
   close_gate();
   args.b = b;
   args.c = c;
@@ -145,7 +145,7 @@ static void load_forward(const wlm_matrix *matrix, int64_t n) {
   const wlm_problem problem = maximum_of(n);
   wlmi_spec spec;
   CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
-  load_decision(&spec, wlm_matrix_stats(matrix), WLM_USE_MEASURED);
+  load_decision(&spec, wlm_matrix_stats(matrix), WLMI_USE_MEASURED);
 }
 
 /* Returns the blocks of the second kernel, each of which has 256 threads. */
@@ -206,7 +206,7 @@ static void prepared_choices_do_not_wait(void) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlmi_decision decision;
   wlmi_spec spec;
-  char chosen[WLM_VARIANT_NAME];
+  char chosen[WLMI_VARIANT_NAME];
   wlm_matrix *matrix;
   wlm_plan *plan;
   csr.rows = csr.cols = stats.rows = stats.cols = MANY_ROWS;
@@ -222,7 +222,7 @@ static void prepared_choices_do_not_wait(void) {
   problem.policy.expected_calls = 100;
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
   CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
-  CHECK(wlmi_context_select(context, NULL, &stats, WLM_USE_MEASURED, &spec, &decision) == WLM_OK);
+  CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &decision) == WLM_OK);
   wlmi_entry_print(&decision, 0, chosen);
   CHECK(!strncmp(chosen, "row_sorted/", 11));
   close_gate();

@@ -47,41 +47,41 @@ TEST(rules_decide_for_distant_matrices) {
   const wlm_stats near = planted_matrix();
   wlm_stats far = near;
   wlmi_decision d = choose(model, &near, 1, NULL);
-  assert_int_equal(d.step, WLM_STEP_MODEL);
-  assert_int_equal(d.ranked_count, WLM_RANKED);
+  assert_int_equal(d.step, WLMI_STEP_MODEL);
+  assert_int_equal(d.ranked_count, WLMI_RANKED);
   assert_string_equal(d.ranked[0].variant, d.variant);
   assert_true((d.rule || d.ranked[0].relative == 1) && d.ranked[1].relative >= 1);
   assert_true(d.predicted > 0 && d.predicted == d.ranked[0].predicted && d.spread >= model->spread);
-  assert_true(d.distance < WLM_MODEL_FAR && d.untrained > 0 && d.trained_on == model->measurements);
+  assert_true(d.distance < WLMI_MODEL_FAR && d.untrained > 0 && d.trained_on == model->measurements);
   /* the farther the nearest case, the less exact the prediction */
-  assert_true(d.distance > 0 && fabs(d.spread - model->spread * (1 + d.distance / WLM_FAR)) < 1e-12);
+  assert_true(d.distance > 0 && fabs(d.spread - model->spread * (1 + d.distance / WLMI_FAR)) < 1e-12);
   far.rows = far.cols = 2;
   far.nnz = 1 << 20;
   far.mean = 1 << 19;
   far.cv = 0.9;
   far.longest = 1000000;
   d = choose(model, &far, 1, NULL);
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_true(d.predicted == 0);
 }
 
 /* Products of at most 8 columns and wider ones are trained and decided apart. */
 TEST(narrow_products_have_a_model_of_their_own) {
-  planted_world w = planted_world_make(WLM_TRAIN_MATRICES);
+  planted_world w = planted_world_make(WLMI_TRAIN_MATRICES);
   wlmi_models models;
-  char class[WLM_PROBLEM_CLASS];
+  char class[WLMI_PROBLEM_CLASS];
   for (int64_t i = 0; i < w.count; i++)
-    if (w.records[i].n == planted_widths[0]) w.records[i].n = WLM_NARROW;
+    if (w.records[i].n == planted_widths[0]) w.records[i].n = WLMI_NARROW;
   assert_int_equal(wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models), WLM_OK);
   assert_int_equal(models.count, 2);
   for (int i = 0; i < 2; i++) {
     wlmi_model *model = &models.models[i];
     const int narrow = strstr(model->problems, ",narrow=1") != NULL;
-    wlmi_model_class(planted_key, narrow ? 1 : WLM_NARROW + 1, 0, class);
+    wlmi_model_class(planted_key, narrow ? 1 : WLMI_NARROW + 1, 0, class);
     assert_string_equal(model->problems, class);
     for (int64_t n = 4; n <= 64; n *= 2)
       assert_int_equal(choose_for(n, model, 1, &w.matrices[0], 1, NULL).step,
-                       (n <= WLM_NARROW) == narrow ? WLM_STEP_MODEL : WLM_STEP_RULE);
+                       (n <= WLMI_NARROW) == narrow ? WLMI_STEP_MODEL : WLMI_STEP_RULE);
   }
   wlmi_model_class("op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=attention", 1, 0,
                    class);
@@ -93,7 +93,7 @@ TEST(narrow_products_have_a_model_of_their_own) {
 /* A shipped model of many matrices and a user's model of a few distant ones, in either order: the one with the most
  * similar matrix is used. A model of another device class counts as farther away. */
 TEST(the_most_similar_model_is_used) {
-  wlmi_model models[2] = {*planted_learned(), planted_train(WLM_TRAIN_MATRICES)};
+  wlmi_model models[2] = {*planted_learned(), planted_train(WLMI_TRAIN_MATRICES)};
   planted_seed = 99; /* a matrix that is not in the training */
   const wlm_stats asked = planted_matrix();
   const wlmi_point here = wlmi_point_of(&asked, 32);
@@ -108,7 +108,7 @@ TEST(the_most_similar_model_is_used) {
     wlmi_model *const shipped = &models[swapped];
     own = &models[!swapped];
     wlmi_decision d = choose_among(models, 2, &asked, 1, NULL);
-    assert_int_equal(d.step, WLM_STEP_MODEL);
+    assert_int_equal(d.step, WLMI_STEP_MODEL);
     assert_int_equal(d.trained_at, 40);
     assert_true(d.distance < 3 && d.cases == shipped->point_count);
     shipped->borrowed = "another class";
@@ -134,7 +134,7 @@ TEST(the_most_similar_model_is_used) {
 
 /* A forecast uses the most similar model, too, whichever comes first. */
 TEST(forecasts_use_the_most_similar_model) {
-  wlmi_model models[2] = {*planted_learned(), planted_train(WLM_TRAIN_MATRICES)};
+  wlmi_model models[2] = {*planted_learned(), planted_train(WLMI_TRAIN_MATRICES)};
   planted_seed = 99; /* a matrix that is not in the training */
   const wlm_stats asked = planted_matrix();
   const wlmi_point here = wlmi_point_of(&asked, 32);
@@ -178,7 +178,7 @@ TEST(failed_variants_are_not_chosen) {
   snapshot_case(&snapshot, &near, planted_key, 32);
   for (int i = 0; i < 2; i++) snapshot_failure(&snapshot, before.ranked[i].variant, "why");
   const wlmi_decision d = decide(&snapshot, &near, planted_key);
-  assert_int_equal(d.step, WLM_STEP_MODEL);
+  assert_int_equal(d.step, WLMI_STEP_MODEL);
   assert_string_equal(d.variant, before.ranked[2].variant);
   assert_int_equal(d.failed, 2);
   snapshot.models = NULL;
@@ -192,19 +192,19 @@ TEST(positions_have_a_model_of_their_own) {
   static const struct {
     const char *trained, *arg, *like;
     wlm_step step;
-  } kinds[] = {{"", "", ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {"", ",arg=i32", ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {",arg=i32", "", ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {",arg=i32", ",arg=i32", "", WLM_STEP_MODEL},
-               {",arg=i32", ",arg=i64", ", with 32-bit positions", WLM_STEP_MODEL},
-               {",arg=i32", ",arg=i16", ", with 32-bit positions", WLM_STEP_MODEL}};
+  } kinds[] = {{"", "", ", for a sum of products", WLMI_STEP_FINGERPRINT},
+               {"", ",arg=i32", ", for a sum of products", WLMI_STEP_FINGERPRINT},
+               {",arg=i32", "", ", for a sum of products", WLMI_STEP_FINGERPRINT},
+               {",arg=i32", ",arg=i32", "", WLMI_STEP_MODEL},
+               {",arg=i32", ",arg=i64", ", with 32-bit positions", WLMI_STEP_MODEL},
+               {",arg=i32", ",arg=i16", ", with 32-bit positions", WLMI_STEP_MODEL}};
   static const char max[] = "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
   wlmi_model model = *planted_learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
   const wlm_stats tuned = planted_matrix();
-  char problem[WLM_SPEC_KEY];
+  char problem[WLMI_SPEC_KEY];
   snapshot_case(&snapshot, &tuned, planted_key, 32);
-  for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
+  for (int i = 0; i < WLMI_THIN; i++) /* with fewer it would be passed over */
     snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", i + 1, 0);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     snprintf(problem, sizeof problem, "%s%s", max, kinds[i].trained);
@@ -229,15 +229,15 @@ TEST(messages_with_edge_lines_have_a_model_of_their_own) {
   static const struct {
     const char *trained, *problem, *like;
     wlm_step step;
-  } cases[] = {{relu, relu, "", WLM_STEP_MODEL},
-               {planted_key, relu, ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {relu, difference, ", for a sum of products", WLM_STEP_FINGERPRINT},
-               {planted_key, difference, ", for a sum of products", WLM_STEP_FINGERPRINT}};
+  } cases[] = {{relu, relu, "", WLMI_STEP_MODEL},
+               {planted_key, relu, ", for a sum of products", WLMI_STEP_FINGERPRINT},
+               {relu, difference, ", for a sum of products", WLMI_STEP_FINGERPRINT},
+               {planted_key, difference, ", for a sum of products", WLMI_STEP_FINGERPRINT}};
   wlmi_model model = *planted_learned();
   wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
   const wlm_stats tuned = planted_matrix();
   snapshot_case(&snapshot, &tuned, planted_key, 32);
-  for (int i = 0; i < WLM_THIN; i++) /* with fewer it would be passed over */
+  for (int i = 0; i < WLMI_THIN; i++) /* with fewer it would be passed over */
     snapshot_measured(&snapshot, "row_vec/lanes=8,vector=4,batch=8", i + 1, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     assert_int_equal(wlmi_model_class_of_key(cases[i].trained, 32, model.problems), WLM_OK);
@@ -245,7 +245,7 @@ TEST(messages_with_edge_lines_have_a_model_of_their_own) {
     assert_int_equal(d.step, cases[i].step);
     assert_string_equal(d.like, cases[i].like);
   }
-  char class[WLM_PROBLEM_CLASS];
+  char class[WLMI_PROBLEM_CLASS];
   assert_int_equal(wlmi_model_class_of_key(relu, 4, class), WLM_OK);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=message");
   assert_int_equal(wlmi_model_class_of_key(difference, 4, class), WLM_OK);
@@ -273,9 +273,9 @@ TEST(estimated_stats_use_the_size_only) {
   list = planted_candidates(32);
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   for (int i = 0; i < 2; i++) {
-    const wlmi_request request = {&size, WLM_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &variants};
+    const wlmi_request request = {&size, WLMI_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &variants};
     assert_int_equal(wlmi_select(&snapshot, &request, &d[i]), WLM_OK);
-    assert_int_equal(d[i].step, WLM_STEP_MODEL);
+    assert_int_equal(d[i].step, WLMI_STEP_MODEL);
     assert_string_equal(d[i].pin, "");
     size.cv = 40; /* not used with estimated stats */
     size.longest = size.nnz;
@@ -284,7 +284,7 @@ TEST(estimated_stats_use_the_size_only) {
   assert_true(d[0].entry_count > 4 && d[0].predicted > 0);
   for (int i = 1; i < d[0].entry_count; i++)
     for (int k = 0; k < i; k++) assert_false(wlmi_variant_same(&d[0].entries[i].variant, &d[0].entries[k].variant));
-  assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLM_STEP_BUILTIN);
+  assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLMI_STEP_BUILTIN);
 
   /* candidates that must be prepared are not for one call, even if there are no others */
   wlmi_candidate *prepared = calloc((size_t)list->count, sizeof *prepared);
@@ -292,12 +292,12 @@ TEST(estimated_stats_use_the_size_only) {
   for (int64_t i = 0; i < list->count; i++)
     if (list->candidates[i].prepares) prepared[few.count++] = list->candidates[i];
   const wlmi_variant_set must_prepare = wlmi_variants_of_list(&few);
-  const wlmi_request request = {&size, WLM_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &must_prepare};
+  const wlmi_request request = {&size, WLMI_USE_ESTIMATED, planted_key, &spec, &emit_cuda, &must_prepare};
   assert_true(few.count > 0);
   assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_ERR_NOT_FOUND);
   spec.problem.policy.expected_calls = 1000;
   assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_OK);
-  assert_int_equal(d[0].step, WLM_STEP_MODEL);
+  assert_int_equal(d[0].step, WLMI_STEP_MODEL);
   free(prepared);
   wlmi_candidates_drop(list);
   snapshot.models = NULL;
@@ -316,8 +316,8 @@ TEST(the_kernel_of_the_rules_stays) {
     const wlmi_decision best = choose(model, &asked, 1, NULL), rule = choose_among(NULL, 0, &asked, 1, NULL);
     model->spread = spread;
     const wlmi_decision d = choose(model, &asked, 1, NULL);
-    assert_int_equal(rule.step, WLM_STEP_RULE);
-    assert_int_equal(d.step, WLM_STEP_MODEL);
+    assert_int_equal(rule.step, WLMI_STEP_RULE);
+    assert_int_equal(d.step, WLMI_STEP_MODEL);
     const int stays = !strcmp(d.variant, rule.variant);
     assert_int_equal(stays, d.rule != NULL);
     assert_true(stays || !strcmp(d.variant, best.variant));
@@ -335,7 +335,7 @@ TEST(new_families_are_not_predicted) {
   wlm_stats near = planted_matrix();
   while (near.cv < 1.5) near = planted_matrix();
   wlmi_decision d = choose(model, &near, 1, "row_block");
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_true(d.untrained > 0);
   assert_memory_equal(d.variant, "row_block", 9);
 }

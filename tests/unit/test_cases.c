@@ -197,7 +197,7 @@ TEST(online_times_rank_but_do_not_win) {
   wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
                                        looked_at(0, "tuned", 300, 24), looked_at(0, "tuned", 100, 9)};
   char superseded[4];
-  records[0].clock = records[1].clock = records[2].clock = WLM_CLOCK_ONLINE;
+  records[0].clock = records[1].clock = records[2].clock = WLMI_CLOCK_ONLINE;
   wlmi_cases choices = CHOOSE(records);
   assert_int_equal(choices.list[0].count, 3);
   assert_string_equal(choices.list[0].candidates[0].variant, "tuned");

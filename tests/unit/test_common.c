@@ -210,13 +210,13 @@ TEST(texts_without_memory) {
 /* ---- program sizes ---------------------------------------------------------------------------------------- */
 
 TEST(pass_blocks) {
-  const wlmi_pass rows = {.units = WLM_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
-  const wlmi_pass nnz = {.units = WLM_UNITS_NNZ, .units_per_block = 1000};
-  const wlmi_pass both = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10};
-  const wlmi_pass shares = {.units = WLM_UNITS_ROWS_NNZ, .units_per_block = 2, .nonzeros_per_unit = 8};
-  const wlmi_pass one = {.units = WLM_UNITS_ONE, .units_per_block = 1};
-  const wlmi_pass cols = {.units = WLM_UNITS_COLS, .units_per_block = 4};
-  const wlmi_pass blocks = {.units = WLM_UNITS_BLOCKS, .units_per_block = 4};
+  const wlmi_pass rows = {.units = WLMI_UNITS_ROWS, .units_per_block = 4, .columns_per_block = 32};
+  const wlmi_pass nnz = {.units = WLMI_UNITS_NNZ, .units_per_block = 1000};
+  const wlmi_pass both = {.units = WLMI_UNITS_ROWS_NNZ, .units_per_block = 10};
+  const wlmi_pass shares = {.units = WLMI_UNITS_ROWS_NNZ, .units_per_block = 2, .nonzeros_per_unit = 8};
+  const wlmi_pass one = {.units = WLMI_UNITS_ONE, .units_per_block = 1};
+  const wlmi_pass cols = {.units = WLMI_UNITS_COLS, .units_per_block = 4};
+  const wlmi_pass blocks = {.units = WLMI_UNITS_BLOCKS, .units_per_block = 4};
   const struct {
     const wlmi_pass *pass;
     wlmi_extent extent;
@@ -240,7 +240,7 @@ TEST(pass_blocks) {
  * No block has more units than allowed. */
 TEST(even_blocks) {
   const wlmi_pass pass = {
-      .units = WLM_UNITS_ROWS_NNZ, .units_per_block = 10, .columns_per_block = 8, .wave = 12, .processors = 4};
+      .units = WLMI_UNITS_ROWS_NNZ, .units_per_block = 10, .columns_per_block = 8, .wave = 12, .processors = 4};
   const struct {
     int64_t nnz, n, blocks, each;
   } cases[] = {{0, 8, 4, 1},    {9, 8, 4, 3},     {39, 8, 4, 10},  {40, 8, 8, 6},   {119, 8, 12, 10},
@@ -253,7 +253,7 @@ TEST(even_blocks) {
     assert_int_equal(wlmi_pass_units_each(&pass, &extent, 0), cases[i].each);
   }
   assert_int_equal(wlmi_pass_unit_blocks(&pass, &(wlmi_extent){0, 1, 0, 1}, 0), 0);
-  const wlmi_pass plain = {.units = WLM_UNITS_ROWS, .units_per_block = 10};
+  const wlmi_pass plain = {.units = WLMI_UNITS_ROWS, .units_per_block = 10};
   assert_int_equal(wlmi_pass_units_each(&plain, &(wlmi_extent){5, 1, 0, 1}, 0), 10);
 }
 
@@ -494,7 +494,7 @@ TEST(keys) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY], other[WLMI_SPEC_KEY];
   problem.n = 8;
   csr.values = &csr;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
@@ -533,7 +533,7 @@ TEST(keys_with_positions) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec, again;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   problem.n = 8;
   problem.reduce = WLM_MIN;
   problem.argmax_type = WLM_I64; /* ignored without want_argmax */
@@ -563,7 +563,7 @@ TEST(keys_with_positions) {
                                                         8, &again));
 }
 
-static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KEY]) {
+static void key_of(const char *custom, wlm_message message, char key[WLMI_SPEC_KEY]) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
@@ -578,7 +578,7 @@ static void key_of(const char *custom, wlm_message message, char key[WLM_SPEC_KE
 
 /* Operators with the same normal form have the same key. The epilogue is not part of it. */
 TEST(custom_keys) {
-  char key[WLM_SPEC_KEY], other[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY], other[WLMI_SPEC_KEY];
   key_of("message=fmaxf(a*b,0);init=0;reduce=acc+x;finish=acc/degree", WLM_MUL, key);
   assert_string_equal(key,
                       "op=custom{message=fmax(a*b,0);init=0;reduce=acc+x;finish=acc/degree},dense=f32,rowptr=i32,"
@@ -597,7 +597,7 @@ TEST(custom_keys) {
   assert_true(!strncmp(other, "op=custom{message=b;init=0;reduce=acc+x},", 41));
   key_of("init=0;reduce=acc+x;combine=reduce", WLM_COPY_B, key);
   assert_string_not_equal(key, other);
-  char most[WLM_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, and many times "+x" */
+  char most[WLMI_CUSTOM_TEXT] = "message=b;init=0;reduce=acc+x"; /* 29 characters, and many times "+x" */
   while (strlen(most) + 2 < sizeof most) strcat(most, "+x");
   key_of(most, WLM_COPY_B, key);
   assert_non_null(strstr(key, "sample=none"));
@@ -606,7 +606,7 @@ TEST(custom_keys) {
 /* ---- hash ---------------------------------------------------------------------------------------------------- */
 
 TEST(hashes) {
-  char hex[WLM_HASH_HEX];
+  char hex[WLMI_HASH_HEX];
   wlmi_hash back;
   wlmi_hash_to_hex(wlmi_hash_bytes("", 0), hex);
   assert_string_equal(hex, "99aa06d3014798d86001c324468d497f"); /* XXH3_128bits of the empty input, as published */

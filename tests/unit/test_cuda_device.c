@@ -82,7 +82,7 @@ static int mapped_nvrtc(char path[512]) {
 /* Measurements store the version of NVRTC; keys of compiled kernels also contain the identity of the library file. */
 static void identifies_its_compiler(void) {
   wlmi_device *device = open_fake();
-  char path[512], expected[WLM_HASH_HEX] = "";
+  char path[512], expected[WLMI_HASH_HEX] = "";
   if (mapped_nvrtc(path)) {
     wlmi_file_identity(path, expected);
     CHECK(*expected && !strncmp(device->info.compiler, "nvrtc 1", 7) && !strstr(device->info.compiler, expected));
@@ -256,7 +256,7 @@ static const wlmi_program program = {
 
 static void loads_and_launches(void) {
   wlmi_device *device = open_fake();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   CHECK(fake->shared_limit == 100 << 10 && fake->functions_loaded == 2);
@@ -280,7 +280,7 @@ static void loads_and_launches(void) {
 
 static void transposes_without_waiting(void) {
   wlmi_device *device = open_fake();
-  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
+  void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
   wlmi_transpose_layout layout;
   wlm_csr csr = WLM_CSR_INIT;
   csr.rows = 500;
@@ -303,7 +303,7 @@ static void transposes_without_waiting(void) {
 
 static void sorts_without_waiting(void) {
   wlmi_device *device = open_fake();
-  void *memory, *kernels[WLM_MAX_PASSES] = {&memory, &memory, &memory};
+  void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory};
   size_t size;
   wlm_coo coo = WLM_COO_INIT;
   coo.rows = 65536; /* one more row for edges outside of the matrix, so indices have three digits */
@@ -330,7 +330,7 @@ static void sorts_without_waiting(void) {
 /* The fake kernels write nothing, so the result says that rowptr decreases. */
 static void measures_on_a_stream(void) {
   wlmi_device *device = open_fake();
-  void *scratch, *kernels[WLM_MAX_PASSES] = {&scratch, &scratch};
+  void *scratch, *kernels[WLMI_MAX_PASSES] = {&scratch, &scratch};
   wlm_csr csr = WLM_CSR_INIT;
   wlm_stats stats;
   csr.rows = 500;
@@ -346,7 +346,7 @@ static void measures_on_a_stream(void) {
 
 static void reports_what_kernels_need(void) {
   wlmi_device *device = open_fake();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_kernel_facts facts;
   fake->local_bytes = 48;
@@ -368,14 +368,14 @@ static void plans_by_the_blocks_that_fit(void) {
       .pass_count = 1,
       .passes = {{.kernel = FAKE_CUDA_KERNEL,
                   .threads = 64,
-                  .units = WLM_UNITS_ROWS_NNZ,
+                  .units = WLMI_UNITS_ROWS_NNZ,
                   .units_per_block = 10,
                   .columns_per_block = 8,
                   .wave = 12,
                   .processors = 4}},
   };
   wlmi_device *device = open_fake();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
@@ -408,7 +408,7 @@ static int has_nvrtc(void) {
 static void compiles_for_a_known_gpu(void) {
   if (!has_nvrtc()) return;
   wlmi_device *device = open_fake();
-  void *image, *kernels[WLM_MAX_PASSES];
+  void *image, *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   size_t size;
   CHECK(device->info.limits.arch == 90 && wlmi_nvrtc_arch(90) == 90);
@@ -425,7 +425,7 @@ static void compiles_for_a_known_gpu(void) {
 static void compiles_for_a_newer_gpu(void) {
   if (!has_nvrtc()) return;
   char target[64];
-  void *image, *kernels[WLM_MAX_PASSES];
+  void *image, *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   size_t size;
   fake->arch = 200;
@@ -472,7 +472,7 @@ static wlm_status refuse(wlmi_device *device, const wlmi_program *unused, void *
 static void keeps_ptx_in_the_cache(void) {
   if (!has_nvrtc()) return;
   test_folder place;
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   const wlm_csr types = WLM_CSR_INIT;
   folder_make(&place);
   fake->arch = 200;
@@ -483,7 +483,7 @@ static void keeps_ptx_in_the_cache(void) {
     if (cached) ops.compile = refuse;
     context->device->ops = &ops;
     fake->loaded_arch = 0;
-    CHECK(wlmi_load_helper(context, WLM_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
+    CHECK(wlmi_load_helper(context, WLMI_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
     CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
     wlm_context_destroy(context);
   }
@@ -525,7 +525,7 @@ static void converts_on_the_host(void) {
 
 static void refuses_bad_code(void) {
   wlmi_device *device = open_fake();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_program wrong = program;
   CHECK(device->ops->load(device, &program, "no image", 9, kernels, &module) == WLM_ERR_DEVICE);
@@ -558,7 +558,7 @@ static wlm_status enqueue(void *user, void *stream) {
 
 static void times_by_a_graph(void) {
   wlmi_device *device = open_fake();
-  void *kernels[WLM_MAX_PASSES];
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_timer *timer;
   double seconds = 0;

@@ -130,7 +130,7 @@ TEST(problems_have_ids_of_their_own) {
 
 TEST(keys_depend_on_use) {
   const wlmi_hash id = {1, 2};
-  enum { USES = WLM_USE_SCATTER + 1 };
+  enum { USES = WLMI_USE_SCATTER + 1 };
   wlmi_hash keys[2 * USES];
   wlm_stats s, near;
   wlmi_stats_estimate(1000, 1000, 9000, &s);
@@ -158,14 +158,14 @@ static wlm_stats some_stats(void) {
 /* Makes problems that differ by a number. */
 static wlmi_hash key_of(uint64_t problem) {
   const wlm_stats stats = some_stats();
-  return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLM_USE_MEASURED, 0);
+  return wlmi_decision_key(&(wlmi_hash){.low = problem, .high = 5}, &stats, WLMI_USE_MEASURED, 0);
 }
 
 static wlmi_decided *take(wlmi_decisions *d, uint64_t problem) {
   wlm_stats stats = some_stats();
   wlmi_decision_slot place;
   const wlmi_hash id = {.low = problem, .high = 5}, key = key_of(problem);
-  wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLM_USE_MEASURED, &stats, &place);
+  wlmi_decided *found = wlmi_decisions_take(d, &id, 32, WLMI_USE_MEASURED, &stats, &place);
   assert_false(place.exact);
   assert_true(same_hash(place.key, key));
   return found;
@@ -205,14 +205,14 @@ static void decisions_release(wlmi_decisions *d) {
 
 TEST(the_cache_is_bounded) {
   wlmi_decisions *d = decisions_make();
-  for (uint64_t i = 0; i < WLM_DECISIONS_MOST; i++) add(d, i, 0);
-  assert_int_equal(d->count, WLM_DECISIONS_MOST);
+  for (uint64_t i = 0; i < WLMI_DECISIONS_MOST; i++) add(d, i, 0);
+  assert_int_equal(d->count, WLMI_DECISIONS_MOST);
   wlmi_decided *held = take(d, 17);
   add(d, 17, 0); /* already there: nothing changes */
-  assert_int_equal(d->count, WLM_DECISIONS_MOST);
-  add(d, WLM_DECISIONS_MOST, 0);
-  assert_true(d->count >= 1 && d->count <= WLM_DECISIONS_MOST);
-  assert_true(has(d, WLM_DECISIONS_MOST));
+  assert_int_equal(d->count, WLMI_DECISIONS_MOST);
+  add(d, WLMI_DECISIONS_MOST, 0);
+  assert_true(d->count >= 1 && d->count <= WLMI_DECISIONS_MOST);
+  assert_true(has(d, WLMI_DECISIONS_MOST));
   assert_true(same_hash(held->key, key_of(17))); /* the holder's reference stays valid */
   wlmi_decided_drop(held);
   decisions_release(d);
@@ -238,7 +238,7 @@ TEST(decisions_are_replaced) {
   wlmi_decisions *d = decisions_make();
   uint64_t problems[4], problem = 0;
   for (int i = 0; i < 4; problem++) /* four problems whose keys share a slot */
-    if (!i || key_of(problem).low % WLM_DECISION_SLOTS == key_of(problems[0]).low % WLM_DECISION_SLOTS)
+    if (!i || key_of(problem).low % WLMI_DECISION_SLOTS == key_of(problems[0]).low % WLMI_DECISION_SLOTS)
       problems[i++] = problem;
   for (int i = 0; i < 3; i++) add(d, problems[i], 0);
   for (int i = 0; i < 4; i++) { /* the last one is not yet in the cache */
@@ -282,9 +282,9 @@ TEST(sizes_of_tuned_matrices_are_known) {
     assert_false(wlmi_decisions_know_size(d, 100 + i, 1001, n));
     /* wlm_spmm assumes that a matrix of this size is the tuned one; a plan compares the fingerprint. */
     wlmi_stats_estimate(100 + i, 50, 1000, &s);
-    assert_null(wlmi_decisions_take(d, &id, n, WLM_USE_MEASURED, &s, &place));
+    assert_null(wlmi_decisions_take(d, &id, n, WLMI_USE_MEASURED, &s, &place));
     assert_true(!place.exact && !s.fingerprint[0]);
-    assert_null(wlmi_decisions_take(d, &id, n, WLM_USE_ONE_CALL, &s, &place));
+    assert_null(wlmi_decisions_take(d, &id, n, WLMI_USE_ONE_CALL, &s, &place));
     assert_true(place.exact && s.fingerprint[0] == (uint64_t)i + 1 && s.fingerprint[1] == 77);
   }
   assert_false(wlmi_decisions_know_size(d, 100, 1000, 0));

@@ -17,7 +17,7 @@ static wlm_plan predicted_plan(void) {
   plan.bound.args.n = 32;
   set(plan.reason.problem_key, "the problem");
   set(d->variant, "merge_path/items=512");
-  d->step = WLM_STEP_MODEL;
+  d->step = WLMI_STEP_MODEL;
   d->calls = 1;
   d->distance = 0.75;
   d->cases = 130;
@@ -81,7 +81,7 @@ TEST(json_shows_the_same) {
 TEST(without_a_model_nothing_is_predicted) {
   wlm_plan plan = predicted_plan();
   char *text;
-  plan.reason.decision = (wlmi_decision){.step = WLM_STEP_RULE, .rule = "why", .calls = 1};
+  plan.reason.decision = (wlmi_decision){.step = WLMI_STEP_RULE, .rule = "why", .calls = 1};
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   assert_null(strstr(text, "model"));
   assert_null(strstr(text, "expected  "));
@@ -134,7 +134,7 @@ TEST(everything_else_is_shown) {
   expect(text, (const char *const[]){"\"fingerprint\":null", NULL});
   wlmi_free(text);
   plan.reason.stats.fingerprint[1] = 0xabc;
-  d->step = WLM_STEP_FINGERPRINT;
+  d->step = WLMI_STEP_FINGERPRINT;
   d->online = 1;
   set(d->like, ", with one head");
   set(d->stale, "cc 1.0");

@@ -11,7 +11,7 @@
 #include "core/reference/evaluate.h"
 #include "support/test.h"
 
-enum { ALL = (1 << WLM_OPERANDS) - 1 };
+enum { ALL = (1 << WLMI_OPERANDS) - 1 };
 
 static char *spelled(const char *text, wlmi_spelling spelling) {
   wlmi_expression e;
@@ -68,11 +68,11 @@ TEST(spellings) {
       {"fma(a,b,x)", "fma(a,b,x)", "fmaf(a,b,x)"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    check_spelling(cases[i].text, WLM_SPELL_NORMAL, cases[i].normal);
-    check_spelling(cases[i].normal, WLM_SPELL_NORMAL, cases[i].normal);
-    check_spelling(cases[i].text, WLM_SPELL_FLOAT, cases[i].c);
+    check_spelling(cases[i].text, WLMI_SPELL_NORMAL, cases[i].normal);
+    check_spelling(cases[i].normal, WLMI_SPELL_NORMAL, cases[i].normal);
+    check_spelling(cases[i].text, WLMI_SPELL_FLOAT, cases[i].c);
   }
-  check_spelling("max(a,0)*2+relu(b)/degree", WLM_SPELL_DOUBLE, "fmax(a,0.)*2.+wlm_relu(b)/(wlm_acc_t)degree");
+  check_spelling("max(a,0)*2+relu(b)/degree", WLMI_SPELL_DOUBLE, "fmax(a,0.)*2.+wlm_relu(b)/(wlm_acc_t)degree");
 }
 
 static void check_error(const char *part, const char *text, unsigned int operands, const char *says) {
@@ -147,7 +147,7 @@ static void check_depth(const char *before, const char *after, int fits) {
     wlmi_expression e;
     wlm_status status = wlmi_expression_parse("test", text, strlen(text), ALL, &e);
     if (status == WLM_OK) {
-      assert_true(e.depth <= WLM_EXPRESSION_DEPTH);
+      assert_true(e.depth <= WLMI_EXPRESSION_DEPTH);
       wlmi_expression_release(&e);
     } else {
       assert_contains(wlm_error_detail(), "nested too deeply");
@@ -167,12 +167,12 @@ TEST(depths) {
   check_depth("abs(", ")", 20);
   check_depth("fma(a,b,", ")", 8);
   check_depth("a?b:", "", 8);
-  char *text = malloc(WLM_EXPRESSION_TEXT + 2);
-  for (int i = 0; i <= WLM_EXPRESSION_TEXT; i++) text[i] = i % 2 ? '+' : 'a';
-  text[WLM_EXPRESSION_TEXT + 1] = 0;
+  char *text = malloc(WLMI_EXPRESSION_TEXT + 2);
+  for (int i = 0; i <= WLMI_EXPRESSION_TEXT; i++) text[i] = i % 2 ? '+' : 'a';
+  text[WLMI_EXPRESSION_TEXT + 1] = 0;
   check_error("test", text, ALL, "at most 2048"); /* one character more than allowed */
-  text[WLM_EXPRESSION_TEXT - 1] = 0;
-  char *same = spelled(text, WLM_SPELL_NORMAL);
+  text[WLMI_EXPRESSION_TEXT - 1] = 0;
+  char *same = spelled(text, WLMI_SPELL_NORMAL);
   assert_string_equal(same, text);
   wlm_string_free(same);
   free(text);
@@ -180,7 +180,7 @@ TEST(depths) {
 
 /* Found by fuzzing: the text was short enough, its normal form could not be read again. */
 TEST(long_normal_form) {
-  char text[WLM_EXPRESSION_TEXT + 1] = "";
+  char text[WLMI_EXPRESSION_TEXT + 1] = "";
   for (int i = 0; i < 100; i++) strcat(text, "777777777777777777+"); /* in normal form 7.777777777777778e+17+ */
   strcat(text, "a");
   check_error("test", text, ALL, "in normal form");
@@ -242,7 +242,7 @@ TEST(activations) {
     wlmi_expression e;
     wlmi_text out = {0};
     assert_status(WLM_OK, wlmi_activation_parse(cases[i].text, &e));
-    wlmi_expression_print(&e, WLM_SPELL_NORMAL, &out);
+    wlmi_expression_print(&e, WLMI_SPELL_NORMAL, &out);
     assert_string_equal(out.data, cases[i].normal);
     wlmi_text_release(&out);
     wlmi_expression_release(&e);
@@ -274,8 +274,8 @@ TEST(fuzz) {
     wlmi_expression e;
     if (wlmi_expression_parse("test", exact, size, ALL, &e) == WLM_OK) {
       wlmi_text out = {0};
-      wlmi_expression_print(&e, WLM_SPELL_NORMAL, &out);
-      char *again = spelled(out.data, WLM_SPELL_NORMAL);
+      wlmi_expression_print(&e, WLMI_SPELL_NORMAL, &out);
+      char *again = spelled(out.data, WLMI_SPELL_NORMAL);
       assert_string_equal(again, out.data);
       wlm_string_free(again);
       wlmi_text_release(&out);
@@ -331,13 +331,13 @@ typedef struct point {
 } point;
 
 /* Evaluates with a = 3, b = -2, acc = 0.25, x = 7, degree = 4, and with these sizes, if given. */
-static point evaluate_at(const char *text, const double values[WLM_OPERANDS], const double *sizes, double step) {
+static point evaluate_at(const char *text, const double values[WLMI_OPERANDS], const double *sizes, double step) {
   wlmi_expression e;
-  wlmi_column_block blocks[WLM_OPERANDS], result;
-  const wlmi_column_block *operands[WLM_OPERANDS];
+  wlmi_column_block blocks[WLMI_OPERANDS], result;
+  const wlmi_column_block *operands[WLMI_OPERANDS];
   const int width = 3;
   if (wlmi_expression_parse("test", text, strlen(text), ALL, &e) != WLM_OK) fail_msg("%s", wlm_error_detail());
-  for (int i = 0; i < WLM_OPERANDS; i++) {
+  for (int i = 0; i < WLMI_OPERANDS; i++) {
     wlmi_block_fill(&blocks[i], width, values[i]);
     for (int j = 0; sizes && j < width; j++) blocks[i].size[j] = sizes[i];
     operands[i] = &blocks[i];
@@ -347,7 +347,7 @@ static point evaluate_at(const char *text, const double values[WLM_OPERANDS], co
   return (point){result.value[width - 1], result.size[width - 1]};
 }
 
-static const double at[WLM_OPERANDS] = {3, -2, 0.25, 7, 4};
+static const double at[WLMI_OPERANDS] = {3, -2, 0.25, 7, 4};
 
 TEST(values) {
   static const struct {
@@ -385,7 +385,7 @@ TEST(values) {
     if (p.value != cases[i].value) fail_msg("%s: %g", cases[i].text, p.value);
     if (cases[i].size >= 0 && p.size != cases[i].size) fail_msg("%s: size %g", cases[i].text, p.size);
   }
-  for (int i = 0; i < WLM_FUNCTIONS; i++) {
+  for (int i = 0; i < WLMI_FUNCTIONS; i++) {
     const wlmi_function *f = &wlmi_functions[i];
     char text[64];
     snprintf(text, sizeof text, "%s(%s)", f->name, f->arity == 1 ? "acc" : f->arity == 2 ? "acc,a" : "acc,a,b");
@@ -408,8 +408,8 @@ TEST(sizes_bound_errors) {
   wlmi_random random = wlmi_random_for(5, 0, 0);
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
     for (int i = 0; i < 2000; i++) {
-      double values[WLM_OPERANDS], moved[WLM_OPERANDS], sizes[WLM_OPERANDS];
-      for (int k = 0; k < WLM_OPERANDS; k++) {
+      double values[WLMI_OPERANDS], moved[WLMI_OPERANDS], sizes[WLMI_OPERANDS];
+      for (int k = 0; k < WLMI_OPERANDS; k++) {
         values[k] = (double)(wlmi_random_below(&random, 33) - 16) / 8; /* multiples of 1/8, so that ties are frequent */
         if (k != WLM_OPERAND_X && values[k] == 0) values[k] = 1;
         if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlmi_random_below(&random, 3);

@@ -331,7 +331,7 @@ static void stats_do_not_wait_for_the_compiler(void) {
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_OK && !fake->launches);
   CHECK(wlm_matrix_stats(matrix)->longest == 2 && wlm_matrix_stats(matrix)->empty_rows == 1);
   wlm_matrix_destroy(matrix);
-  while (!wlmi_has_helper(background, WLM_HELPER_STATS, &csr)) usleep(1000);
+  while (!wlmi_has_helper(background, WLMI_HELPER_STATS, &csr)) usleep(1000);
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT && fake->launches);
   wlm_context_destroy(background);
 }
@@ -395,7 +395,7 @@ static void workspaces_belong_to_streams(void) {
 
   /* A large workspace is not kept, and the smaller one stays. */
   const int pooled = fake->pooled;
-  workspace_of(WLM_WORKSPACE_KEPT / (32 * (int64_t)sizeof(float)) + 1, stream);
+  workspace_of(WLMI_WORKSPACE_KEPT / (32 * (int64_t)sizeof(float)) + 1, stream);
   CHECK(fake->pooled == pooled && workspace_of(400, stream) == second);
 
   /* In a capture the workspace belongs to the graph. */
@@ -424,7 +424,7 @@ static void on_a_stream_that_ends(void) {
   CHECK(wlmi_cuda.cuStreamDestroy(stream) == CUDA_SUCCESS);
 }
 
-/* No more than WLM_WORKSPACES streams keep a workspace, if the work of some has ended. */
+/* No more than WLMI_WORKSPACES streams keep a workspace, if the work of some has ended. */
 static void workspaces_are_bounded(void) {
   enum { STREAMS = 100, BUSY = 5 };
   CUstream streams[STREAMS];
@@ -435,20 +435,20 @@ static void workspaces_are_bounded(void) {
     CHECK(wlmi_cuda.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   for (int i = 0; i < STREAMS - BUSY; i++) {
     workspace_of(200, streams[i]);
-    CHECK(fake->pooled <= WLM_WORKSPACES);
+    CHECK(fake->pooled <= WLMI_WORKSPACES);
   }
-  CHECK(fake->pooled == WLM_WORKSPACES && fake->events == 2 * (WLM_WORKSPACES - WLM_WORKSPACES_UNWATCHED));
+  CHECK(fake->pooled == WLMI_WORKSPACES && fake->events == 2 * (WLMI_WORKSPACES - WLMI_WORKSPACES_UNWATCHED));
   void *recent = workspace_of(200, streams[STREAMS - BUSY - 1]);
   /* the first streams are not watched and keep their workspaces */
-  CHECK(workspace_of(200, streams[0]) && fake->pooled == WLM_WORKSPACES);
+  CHECK(workspace_of(200, streams[0]) && fake->pooled == WLMI_WORKSPACES);
   for (int i = STREAMS - BUSY - 9; i < STREAMS - BUSY - 1; i++) workspace_of(200, streams[i]);
   CHECK(workspace_of(200, streams[STREAMS - BUSY - 1]) == recent);
   for (int i = 0; i < STREAMS - BUSY; i++) CHECK(wlmi_cuda.cuStreamDestroy(streams[i]) == CUDA_SUCCESS);
   on_a_stream_that_ends(); /* the streams of released workspaces no longer exist */
-  CHECK(fake->pooled == WLM_WORKSPACES);
+  CHECK(fake->pooled == WLMI_WORKSPACES);
   fake->busy = 1;
   for (int i = STREAMS - BUSY; i < STREAMS; i++) workspace_of(200, streams[i]);
-  CHECK(fake->pooled == WLM_WORKSPACES + BUSY && !fake->all_wait);
+  CHECK(fake->pooled == WLMI_WORKSPACES + BUSY && !fake->all_wait);
   for (int i = STREAMS - BUSY; i < STREAMS; i++) CHECK(wlmi_cuda.cuStreamDestroy(streams[i]) == CUDA_SUCCESS);
   wlm_context_destroy(context);
   context = NULL;

@@ -74,7 +74,7 @@ TEST(operators) {
   wlmi_text text = {0};
   needs_comma();
   assert_status(WLM_OK, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
-  wlmi_expression_print(&e, WLM_SPELL_FLOAT, &text);
+  wlmi_expression_print(&e, WLMI_SPELL_FLOAT, &text);
   assert_string_equal(text.data, "0.5f*a");
   wlmi_text_release(&text);
   wlmi_expression_release(&e);

@@ -250,7 +250,7 @@ TEST(plain_and_gzip_are_the_same) {
   size_t size;
   char *text = many_entries(&size);
   wlmi_csr_host csr;
-  assert_true(size > 3 * WLM_LINES_BUFFER);
+  assert_true(size > 3 * WLMI_LINES_BUFFER);
   write_whole(folder_file(&folder, "many.mtx"), text, size);
   assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
   check_many(&csr);
@@ -294,10 +294,10 @@ TEST(damaged_gzip_is_reported) {
 
 /* Only comments may be longer than the buffer; what follows them is read. */
 TEST(long_lines) {
-  static const size_t lengths[] = {WLM_LINES_BUFFER - 3, WLM_LINES_BUFFER - 2, WLM_LINES_BUFFER - 1,
-                                   WLM_LINES_BUFFER,     WLM_LINES_BUFFER + 1, 5 * WLM_LINES_BUFFER / 2};
+  static const size_t lengths[] = {WLMI_LINES_BUFFER - 3, WLMI_LINES_BUFFER - 2, WLMI_LINES_BUFFER - 1,
+                                   WLMI_LINES_BUFFER,     WLMI_LINES_BUFFER + 1, 5 * WLMI_LINES_BUFFER / 2};
   static const char *const ends[] = {"\n", "\r\n", "\r"};
-  char *text = malloc(3 * WLM_LINES_BUFFER);
+  char *text = malloc(3 * WLMI_LINES_BUFFER);
   wlmi_csr_host csr;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths * 3; i++) {
     size_t used = (size_t)sprintf(text, "%s", BANNER("real general"));
@@ -312,7 +312,7 @@ TEST(long_lines) {
     write_whole(folder.file, text, used);
     assert_status(WLM_ERR_PARSE, wlmi_input_read(folder.file, &csr));
     assert_contains(wlm_error_detail(),
-                    lengths[i / 3] < WLM_LINES_BUFFER - 1 ? "'1%%" : "long.mtx:2: a line of more than");
+                    lengths[i / 3] < WLMI_LINES_BUFFER - 1 ? "'1%%" : "long.mtx:2: a line of more than");
   }
   free(text);
 }

@@ -48,7 +48,7 @@ static int descending(const void *a, const void *b) {
 TEST(top_share_without_sorting) {
   enum { ROWS = 3000 };
   wlmi_random random = wlmi_random_for(1, 0, 0);
-  int64_t rowptr[ROWS + 1] = {0}, length[ROWS], sample[WLM_STATS_SAMPLES] = {0};
+  int64_t rowptr[ROWS + 1] = {0}, length[ROWS], sample[WLMI_STATS_SAMPLES] = {0};
   for (int round = 0; round < 40; round++) {
     int64_t rows = 1 + wlmi_random_below(&random, ROWS), most = INT64_C(1) << (4 + round % 20);
     for (int64_t r = 0; r < rows; r++) {
@@ -217,10 +217,18 @@ TEST(buckets) {
     double cv;
     int log2_rows, half_log2_mean, cv_class;
   } cases[] = {
-      {0, 0, 0.0, -1, WLM_BUCKET_NO_NNZ, 0}, {5, 0, 0.0, 2, WLM_BUCKET_NO_NNZ, 0}, {1, 1, 0.49, 0, 0, 0},
-      {1024, 1024, 0.5, 10, 0, 1},           {1023, 1023 * 2, 1.49, 9, 2, 1},      {1000, 1414, 1.5, 9, 0, 2},
-      {1000, 1415, 3.99, 9, 1, 2},           {1000, 4000, 4.0, 9, 4, 3},           {1000, 3999, 15.9, 9, 3, 3},
-      {1000, 500, 16.0, 9, -2, 4},           {1000, 499, 71.0, 9, -3, 4},          {232965, 114615892, 1.63, 17, 17, 2},
+      {0, 0, 0.0, -1, WLMI_BUCKET_NO_NNZ, 0},
+      {5, 0, 0.0, 2, WLMI_BUCKET_NO_NNZ, 0},
+      {1, 1, 0.49, 0, 0, 0},
+      {1024, 1024, 0.5, 10, 0, 1},
+      {1023, 1023 * 2, 1.49, 9, 2, 1},
+      {1000, 1414, 1.5, 9, 0, 2},
+      {1000, 1415, 3.99, 9, 1, 2},
+      {1000, 4000, 4.0, 9, 4, 3},
+      {1000, 3999, 15.9, 9, 3, 3},
+      {1000, 500, 16.0, 9, -2, 4},
+      {1000, 499, 71.0, 9, -3, 4},
+      {232965, 114615892, 1.63, 17, 17, 2},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_stats s = WLM_STATS_INIT;

@@ -84,23 +84,23 @@ TEST(tables) {
   wlmi_message m;
   assert_status(WLM_OK, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
   assert_int_equal(m.operands, 9);
-  assert_operand(&m, 0, "w", WLM_PLACE_ROW, WLM_WIDTH_WINS, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 1, "s", WLM_PLACE_ALL, WLM_WIDTH_ONE, WLM_SOURCE_NUMBER);
-  assert_operand(&m, 2, "k", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 3, "a", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_VALUES);
-  assert_operand(&m, 4, "b", WLM_PLACE_COLUMN, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 5, "e", WLM_PLACE_EDGE, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 6, "x", WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 7, "y", WLM_PLACE_ROW, WLM_WIDTH_N, WLM_SOURCE_MEMORY);
-  assert_operand(&m, 8, "degree", WLM_PLACE_ROW, WLM_WIDTH_ONE, WLM_SOURCE_DEGREE);
+  assert_operand(&m, 0, "w", WLM_PLACE_ROW, WLM_WIDTH_WINS, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 1, "s", WLM_PLACE_ALL, WLM_WIDTH_ONE, WLMI_SOURCE_NUMBER);
+  assert_operand(&m, 2, "k", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 3, "a", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_VALUES);
+  assert_operand(&m, 4, "b", WLM_PLACE_COLUMN, WLM_WIDTH_N, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 5, "e", WLM_PLACE_EDGE, WLM_WIDTH_N, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 6, "x", WLM_PLACE_ROW, WLM_WIDTH_N, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 7, "y", WLM_PLACE_ROW, WLM_WIDTH_N, WLMI_SOURCE_MEMORY);
+  assert_operand(&m, 8, "degree", WLM_PLACE_ROW, WLM_WIDTH_ONE, WLMI_SOURCE_DEGREE);
   assert_int_equal(m.results, 2);
-  assert_int_equal(m.result[0].kind, WLM_RESULT_MAX);
+  assert_int_equal(m.result[0].kind, WLMI_RESULT_MAX);
   assert_true(wlmi_expression_uses(&m.result[0].value, 2) && !wlmi_expression_uses(&m.result[0].value, 3));
-  assert_int_equal(m.result[1].kind, WLM_RESULT_EDGE);
+  assert_int_equal(m.result[1].kind, WLMI_RESULT_EDGE);
   wlmi_message_release(&m);
   assert_status(WLM_OK, wlmi_message_parse("kept:edge:heads;sum=kept*b", &m));
   assert_int_equal(m.operands, 2);
-  assert_operand(&m, 1, "kept", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLM_SOURCE_KEPT);
+  assert_operand(&m, 1, "kept", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_KEPT);
   wlmi_message_release(&m);
 }
 
@@ -241,7 +241,7 @@ TEST(positions_in_keys) {
     const wlm_csr csr = WLM_CSR_INIT;
     wlm_problem p = problem_of(cases[i].text);
     wlmi_spec spec;
-    char key[WLM_SPEC_KEY];
+    char key[WLMI_SPEC_KEY];
     p.want_argmax = cases[i].want_argmax;
     p.argmax_type = cases[i].type;
     assert_status(WLM_OK, wlmi_spec_make(&p, &csr, &spec));
@@ -337,7 +337,7 @@ static void check_everywhere(const char *text) {
 TEST(derivatives_of_functions) {
   static const char *const arguments[] = {"(u)", "(u,v)", "(u,v,w)"};
   static const char *const inner[] = {"(u*v)", "(u*v,v-w)", "(u*v,v-w,w*w)"};
-  for (int i = 0; i < WLM_FUNCTIONS; i++) {
+  for (int i = 0; i < WLMI_FUNCTIONS; i++) {
     char text[64];
     snprintf(text, sizeof text, "%s%s", wlmi_functions[i].name, arguments[wlmi_functions[i].arity - 1]);
     check_everywhere(text);
@@ -458,8 +458,8 @@ static void check_slope(const wlmi_expression *message, wlmi_operand by, const c
   wlmi_text text = {0}, normal = {0};
   wlmi_operator derived = {0};
   assert_status(WLM_OK, wlmi_expression_derive(message, (int)by, &text));
-  assert_status(WLM_OK, wlmi_operator_parse_part(WLM_PART_MESSAGE, text.size ? text.data : "0", &derived));
-  wlmi_expression_print(&derived.parts[WLM_PART_MESSAGE], WLM_SPELL_NORMAL, &normal);
+  assert_status(WLM_OK, wlmi_operator_parse_part(WLMI_PART_MESSAGE, text.size ? text.data : "0", &derived));
+  wlmi_expression_print(&derived.parts[WLMI_PART_MESSAGE], WLMI_SPELL_NORMAL, &normal);
   assert_string_equal(normal.data, slope);
   wlmi_operator_release(&derived);
   wlmi_text_release(&text);
@@ -468,7 +468,7 @@ static void check_slope(const wlmi_expression *message, wlmi_operand by, const c
 
 static double finish_value(const char *text, double acc, double a, double b) {
   const wlmi_column_block values[] = {{{a}, {0}}, {{b}, {0}}, {{acc}, {0}}};
-  const wlmi_column_block *const operands[WLM_OPERANDS] = {&values[0], &values[1], &values[2]};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {&values[0], &values[1], &values[2]};
   wlmi_column_block result;
   wlmi_expression e;
   const unsigned int all = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B | 1u << WLM_OPERAND_ACC;
@@ -482,9 +482,9 @@ TEST(slopes_of_built_in_messages) {
   for (wlm_message m = WLM_MUL; wlmi_message_name(m); m++) {
     const wlmi_slopes *slopes = &wlmi_message_slopes[m];
     wlmi_operator op = {0};
-    assert_status(WLM_OK, wlmi_operator_parse_part(WLM_PART_MESSAGE, wlmi_message_text(m), &op));
-    check_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_A, slopes->by_a);
-    check_slope(&op.parts[WLM_PART_MESSAGE], WLM_OPERAND_B, slopes->by_b);
+    assert_status(WLM_OK, wlmi_operator_parse_part(WLMI_PART_MESSAGE, wlmi_message_text(m), &op));
+    check_slope(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_A, slopes->by_a);
+    check_slope(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_B, slopes->by_b);
     const double term =
         finish_value(slopes->term, NAN, m == WLM_RDIV ? 1 : NAN, 3); /* of dC = 1; reads b alone, or dC / b */
     assert_true(finish_value(slopes->of_sum, term, 2, NAN) == finish_value(slopes->by_a, NAN, 2, 3));

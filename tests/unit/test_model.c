@@ -28,14 +28,14 @@ TEST(whole_rows_are_walked_to_their_end) {
   int64_t whole = 0;
   for (int64_t i = 0; i < list->count; i++) {
     const wlmi_candidate *candidate = &list->candidates[i];
-    float features[WLM_FEATURES];
+    float features[WLMI_FEATURES];
     wlmi_features_of_candidate(&planted_limits, &s, 32, candidate, 0, features);
-    const float longest = log2f(1 + (float)s.longest), walked = features[WLM_FEATURE_SERIAL];
+    const float longest = log2f(1 + (float)s.longest), walked = features[WLMI_FEATURE_SERIAL];
     if (candidate->whole_rows)
       assert_float_equal(walked, longest, 1e-5);
     else
       assert_true(walked < longest);
-    assert_float_equal(features[WLM_FEATURE_STEPS], walked - log2f(fmaxf(1, (float)candidate->batch)), 1e-5);
+    assert_float_equal(features[WLMI_FEATURE_STEPS], walked - log2f(fmaxf(1, (float)candidate->batch)), 1e-5);
     whole += candidate->whole_rows != 0;
   }
   assert_true(whole > 0 && whole < list->count);
@@ -76,14 +76,14 @@ TEST(finds_the_planted_winner_on_unseen_matrices) {
 }
 
 TEST(too_few_matrices_give_no_model) {
-  wlmi_model model = planted_train(WLM_TRAIN_MATRICES - 1);
+  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES - 1);
   assert_int_equal(model.tree_count, 0);
 }
 
 TEST(same_measurements_give_the_same_bytes) {
   void *left, *right;
   size_t left_size, right_size;
-  wlmi_model a = planted_train(WLM_TRAIN_MATRICES), b = planted_train(WLM_TRAIN_MATRICES);
+  wlmi_model a = planted_train(WLMI_TRAIN_MATRICES), b = planted_train(WLMI_TRAIN_MATRICES);
   a.made_at = b.made_at = 7;
   assert_int_equal(wlmi_model_write(&a, &left, &left_size), WLM_OK);
   assert_int_equal(wlmi_model_write(&b, &right, &right_size), WLM_OK);
@@ -104,7 +104,7 @@ TEST(boosting_finds_a_step) {
   double base;
   planted_seed = 3;
   for (int i = 0; i < COUNT; i++) {
-    for (int f = 0; f < WLM_FEATURES; f++) samples[i].features[f] = (float)planted_between(-1, 1);
+    for (int f = 0; f < WLMI_FEATURES; f++) samples[i].features[f] = (float)planted_between(-1, 1);
     samples[i].target = samples[i].features[5] > 0.25f ? 3 : -2;
     samples[i].weight = i % 2 ? 1 : 0.25f;
   }
@@ -147,7 +147,7 @@ TEST(boosting_within_groups_finds_a_step) {
   double base;
   planted_seed = 3;
   for (int i = 0; i < COUNT; i++) {
-    for (int f = 0; f < WLM_FEATURES; f++) samples[i].features[f] = (float)planted_between(-1, 1);
+    for (int f = 0; f < WLMI_FEATURES; f++) samples[i].features[f] = (float)planted_between(-1, 1);
     samples[i].group = i / EACH;
     samples[i].target = (samples[i].features[5] > 0.25f ? 1 : 0) + (samples[i].group * 7) % 30;
     samples[i].weight = i % 2 ? 1 : 0.25f;
@@ -165,7 +165,7 @@ TEST(boosting_within_groups_finds_a_step) {
 /* ---- unusual input ------------------------------------------------------------------------------------------ */
 
 TEST(unusual_matrices_give_finite_times) {
-  wlmi_model model = planted_train(WLM_TRAIN_MATRICES);
+  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
   const int64_t sizes[] = {0, 1, INT64_MAX / 8};
   const wlmi_candidate_list *list;
@@ -182,7 +182,7 @@ TEST(unusual_matrices_give_finite_times) {
     assert_false(isnan(asked.distance));
     for (int64_t c = 0; c < list->count; c++) {
       assert_true(wlmi_model_seconds(&asked, &list->candidates[c]) >= 0);
-      for (int f = 0; f < WLM_FEATURES; f++) assert_true(isfinite(asked.features[f]));
+      for (int f = 0; f < WLMI_FEATURES; f++) assert_true(isfinite(asked.features[f]));
     }
   }
   wlmi_candidates_drop(list);
@@ -206,19 +206,19 @@ static void count_release(void *user, void *pointer) {
 }
 
 TEST(evaluating_allocates_nothing) {
-  wlmi_model model = planted_train(WLM_TRAIN_MATRICES);
+  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES);
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list;
-  wlmi_prediction best[WLM_RANKED];
+  wlmi_prediction best[WLMI_RANKED];
   wlmi_model_case asked;
   int untrained;
   list = planted_candidates(32);
   const int64_t before = allocations;
   assert_true(before > 0);
   wlmi_model_case_make(&model, &s, planted_key, 32, &asked);
-  assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 5, best, WLM_RANKED, &untrained), WLM_RANKED);
+  assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 5, best, WLMI_RANKED, &untrained), WLMI_RANKED);
   assert_int_equal(allocations, before);
-  for (int i = 1; i < WLM_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
+  for (int i = 1; i < WLMI_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
   wlmi_candidates_drop(list);
   wlmi_model_release(&model);
 }
@@ -226,7 +226,7 @@ TEST(evaluating_allocates_nothing) {
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
 TEST(models_are_written_and_read) {
-  wlmi_model model = planted_train(WLM_TRAIN_MATRICES), again;
+  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES), again;
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list = planted_candidates(32);
   void *blob;
@@ -250,7 +250,7 @@ TEST(models_are_written_and_read) {
 }
 
 TEST(damaged_bytes_are_refused) {
-  wlmi_model model = planted_train(WLM_TRAIN_MATRICES), again;
+  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES), again;
   unsigned char *blob;
   size_t size;
   assert_int_equal(wlmi_model_write(&model, (void **)&blob, &size), WLM_OK);
@@ -272,7 +272,7 @@ TEST(damaged_bytes_are_refused) {
 TEST(impossible_numbers_are_refused) {
   static const struct {
     int families, processors;
-  } wrong[] = {{WLM_MODEL_FAMILIES + 1, 132}, {-1, 132}, {0, 0}, {0, (1 << 20) + 1}};
+  } wrong[] = {{WLMI_MODEL_FAMILIES + 1, 132}, {-1, 132}, {0, 0}, {0, (1 << 20) + 1}};
   void *blob = NULL;
   size_t size;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -79,7 +79,7 @@ TEST(batches_are_sampled_from_the_graph) {
   static const char *const inputs[] = {"twin:arxiv,scale=0.02", "uniform:rows=3000,d=4", "uniform:rows=60,d=30",
                                        "synth:rows=2000,d=3,cv=2"}; /* the last one has isolated nodes */
   static const wlmi_neighbour_options all[] = {
-      usual, {1, 1, {1}}, {1024, 2, {3, 2}}, {7, WLM_NEIGHBOUR_LAYERS, {1, 2, 1, 1, 3, 1, 1, 2}}, {50, 1, {1000000}}};
+      usual, {1, 1, {1}}, {1024, 2, {3, 2}}, {7, WLMI_NEIGHBOUR_LAYERS, {1, 2, 1, 1, 3, 1, 1, 2}}, {50, 1, {1000000}}};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
     wlmi_csr_host graph;
     assert_status(WLM_OK, wlmi_input_read(inputs[i], &graph));
@@ -175,7 +175,7 @@ TEST(refuses) {
     const char *named;
   } wrong[] = {{{0, 1, {5}}, "seed_count"},
                {{1, 0, {5}}, "layers"},
-               {{1, WLM_NEIGHBOUR_LAYERS + 1, {5}}, "layers"},
+               {{1, WLMI_NEIGHBOUR_LAYERS + 1, {5}}, "layers"},
                {{1, 2, {5, 0}}, "fanouts[1]"}};
   wlmi_csr_host graph, oblong = {.rows = 3, .cols = 4};
   wlmi_neighbour_sampler *sampler;

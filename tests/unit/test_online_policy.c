@@ -12,7 +12,7 @@ static const wlmi_online_rules usual = {.share = 1.0 / 16, .slowdown = 0.02, .ab
  * calls later. */
 typedef struct world {
   wlmi_online online;
-  double seconds[WLM_ONLINE_CONTENDERS], noise;
+  double seconds[WLMI_ONLINE_CONTENDERS], noise;
   int delay;
   wlmi_random random;
   double spent, lost, worst; /* true times; worst: the largest lost / spent after the first calls */
@@ -25,7 +25,7 @@ typedef struct world {
 } world;
 
 static void begin(world *w, const wlmi_online_rules *rules, const double *seconds, int count) {
-  double expected[WLM_ONLINE_CONTENDERS];
+  double expected[WLMI_ONLINE_CONTENDERS];
   *w = (world){.random = wlmi_random_for(1, 2, 3)};
   for (int i = 0; i < count; i++) expected[i] = (w->seconds[i] = seconds[i]) / seconds[0];
   wlmi_online_begin(&w->online, rules, expected, count);
@@ -78,12 +78,12 @@ TEST(a_faster_challenger_wins) {
     calls(&w, 4000);
     assert_int_equal(w.online.incumbent, 2);
     assert_int_equal(w.online.replacements, 1);
-    assert_int_equal(w.online.contenders[0].fate, WLM_ONLINE_BEATEN);
-    assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
-    assert_int_equal(w.online.contenders[2].fate, WLM_ONLINE_WAITING);
+    assert_int_equal(w.online.contenders[0].fate, WLMI_ONLINE_BEATEN);
+    assert_int_equal(w.online.contenders[1].fate, WLMI_ONLINE_REJECTED);
+    assert_int_equal(w.online.contenders[2].fate, WLMI_ONLINE_WAITING);
     assert_true(wlmi_online_is_over(&w.online));
     const wlmi_online_summary best = wlmi_online_summarise(&w.online.contenders[2]);
-    assert_true(best.samples >= WLM_ONLINE_LEAST && fabs(best.median - 0.8e-3) < 0.05e-3 && best.spread < 0.1);
+    assert_true(best.samples >= WLMI_ONLINE_LEAST && fabs(best.median - 0.8e-3) < 0.05e-3 && best.spread < 0.1);
   }
 }
 
@@ -125,7 +125,7 @@ TEST(a_slow_challenger_runs_once) {
     if (contender == 1) first = i;
     if (contender == 2 && !call_of_second) call_of_second = i;
   }
-  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
+  assert_int_equal(w.online.contenders[1].fate, WLMI_ONLINE_ABANDONED);
   assert_int_equal(w.online.contenders[1].timed, 1);
   assert_true(call_of_second > first + 2000); /* 49 ms of loss are 2 % of 2.4 s */
   assert_int_equal(w.online.incumbent, 2);
@@ -136,7 +136,7 @@ TEST(slow_predictions_are_never_tried) {
   begin(&w, &usual, (const double[]){1e-3, 2.5e-3}, 2);
   calls(&w, 5000);
   assert_int_equal(w.trials, 0);
-  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_ABANDONED);
+  assert_int_equal(w.online.contenders[1].fate, WLMI_ONLINE_ABANDONED);
 }
 
 /* With equal kernels the incumbent stays, and the trials end. */
@@ -149,7 +149,7 @@ TEST(noise_does_not_replace_the_incumbent) {
     calls(&w, 3000);
     if (w.online.replacements) fail_msg("seed %d: noise took the incumbent's place", seed);
     assert_true(wlmi_online_is_over(&w.online));
-    assert_in_range(w.online.contenders[1].pairs, WLM_ONLINE_LEAST, WLM_ONLINE_SAMPLES);
+    assert_in_range(w.online.contenders[1].pairs, WLMI_ONLINE_LEAST, WLMI_ONLINE_SAMPLES);
   }
 }
 
@@ -205,7 +205,7 @@ TEST(an_interrupted_pair_is_discarded) {
   assert_int_equal(w.online.contenders[0].timed, 3);
   w.waiting = 0;
   calls(&w, 4000);
-  assert_int_equal(w.online.contenders[1].fate, WLM_ONLINE_REJECTED);
+  assert_int_equal(w.online.contenders[1].fate, WLMI_ONLINE_REJECTED);
 }
 
 TEST(excluded_challengers_do_not_run) {

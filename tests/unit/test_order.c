@@ -10,14 +10,14 @@ enum { COUNT = 40 };
 static void make(wlmi_timed list[COUNT]) {
   memset(list, 0, COUNT * sizeof *list);
   for (int i = 0; i < COUNT; i++) {
-    list[i].rank = WLM_RANK_UNKNOWN;
+    list[i].rank = WLMI_RANK_UNKNOWN;
     list[i].samples = i;
   }
 }
 
 static void predict(wlmi_timed *candidate, double seconds) {
   candidate->expected = seconds;
-  if (candidate->rank == WLM_RANK_UNKNOWN) candidate->rank = WLM_RANK_PREDICTED;
+  if (candidate->rank == WLMI_RANK_UNKNOWN) candidate->rank = WLMI_RANK_PREDICTED;
 }
 
 static void assert_order(const wlmi_timed *list, const int *expected, int count) {
@@ -34,8 +34,8 @@ TEST(the_likely_best_come_first) {
   static const int first[] = {31, 17, 1, 3, 5, 7, 9, 8, 6, 4, 2, 0};
   wlmi_timed list[COUNT];
   make(list);
-  list[31].rank = WLM_RANK_PRESENT;
-  list[17].rank = WLM_RANK_RULE;
+  list[31].rank = WLMI_RANK_PRESENT;
+  list[17].rank = WLMI_RANK_RULE;
   predict(&list[17], 9);
   for (int i = 0; i < 10; i++) predict(&list[i], i % 2 ? 1 + i : 100 - i);
   wlmi_timed_order(list, COUNT, 1);
@@ -62,13 +62,13 @@ TEST(slow_candidates_are_doubtful) {
   static const int first[] = {5, 6, 3, 0}, last[] = {4, 1, 2};
   wlmi_timed list[COUNT];
   make(list);
-  list[3].kind = list[4].kind = WLM_PREPARED;
-  list[5].rank = WLM_RANK_PRESENT;
-  list[6].rank = WLM_RANK_RULE;
+  list[3].kind = list[4].kind = WLMI_PREPARED;
+  list[5].rank = WLMI_RANK_PRESENT;
+  list[6].rank = WLMI_RANK_RULE;
   static const double seconds[] = {24, 25, 90, 4.8, 5, 999, 999};
   for (int i = 0; i < 7; i++) predict(&list[i], seconds[i]);
   assert_int_equal(wlmi_timed_doubt(list, COUNT, &doubt, COUNT), 3);
-  for (int i = 0; i < COUNT; i++) assert_int_equal(list[i].rank == WLM_RANK_DOUBTFUL, i == 1 || i == 2 || i == 4);
+  for (int i = 0; i < COUNT; i++) assert_int_equal(list[i].rank == WLMI_RANK_DOUBTFUL, i == 1 || i == 2 || i == 4);
   wlmi_timed_order(list, COUNT, 1);
   assert_order(list, first, 4);
   assert_order(list + COUNT - 3, last, 3);
@@ -81,6 +81,6 @@ TEST(the_number_of_doubtful_candidates_is_limited) {
   make(list);
   for (int i = 0; i < COUNT; i++) predict(&list[i], 100 + i);
   assert_int_equal(wlmi_timed_doubt(list, COUNT, &doubt, COUNT / 2), COUNT / 2);
-  for (int i = 0; i < COUNT; i++) assert_int_equal(list[i].rank == WLM_RANK_DOUBTFUL, i >= COUNT / 2);
+  for (int i = 0; i < COUNT; i++) assert_int_equal(list[i].rank == WLMI_RANK_DOUBTFUL, i >= COUNT / 2);
   assert_int_equal(wlmi_timed_doubt(list, COUNT, &doubt, 0), 0);
 }

@@ -6,8 +6,8 @@
 #include "support/snapshot_fixture.h"
 #include "support/test.h"
 
-static const wlmi_limits host = {.target = WLM_TARGET_HOST, .processors = 8};
-static const wlmi_bucket of_tuned = {WLM_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
+static const wlmi_limits host = {.target = WLMI_TARGET_HOST, .processors = 8};
+static const wlmi_bucket of_tuned = {WLMI_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
 
 static wlm_stats stats_of(uint64_t fingerprint, double cv) {
   wlm_stats stats = WLM_STATS_INIT;
@@ -21,7 +21,7 @@ static wlm_stats stats_of(uint64_t fingerprint, double cv) {
 
 /* Valid are all variants except those that begin with "no", and "turned" only if preparation is allowed. */
 static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   (void)user;
   wlmi_variant_print(snapshot_families(), value, variant);
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
@@ -62,7 +62,7 @@ TEST(a_pin_wins_and_the_measured_choice_stays_visible) {
   pin(&snapshot, 0, 32, "for the bucket");
   pin(&snapshot, 0, 32, "too late"); /* pins of the system database come after the user's, so this one is ignored */
   wlmi_decision d = decide(&snapshot, &tuned, 32, 1);
-  assert_int_equal(d.step, WLM_STEP_PIN);
+  assert_int_equal(d.step, WLMI_STEP_PIN);
   assert_string_equal(wlmi_step_name(d.step), "pin");
   assert_string_equal(d.variant, "for the bucket");
   assert_string_equal(d.unpinned, "measured");
@@ -71,8 +71,8 @@ TEST(a_pin_wins_and_the_measured_choice_stays_visible) {
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
   d = decide(&snapshot, &tuned, 64, 1); /* the pin is for another N */
   assert_string_equal(d.pin, "");
-  assert_true(d.step != WLM_STEP_PIN);
-  assert_true(decide(&snapshot, &other, 32, 1).step == WLM_STEP_RULE);
+  assert_true(d.step != WLMI_STEP_PIN);
+  assert_true(decide(&snapshot, &other, 32, 1).step == WLMI_STEP_RULE);
 
   pin(&snapshot, 7, 32, "for the matrix");
   pin(&snapshot, 7, 32, "too late");
@@ -89,7 +89,7 @@ TEST(invalid_pins_are_shown_and_ignored) {
   tune(&snapshot, 7);
   pin(&snapshot, 7, 32, "no longer there");
   wlmi_decision d = decide(&snapshot, &tuned, 32, 1);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "measured");
   assert_string_equal(d.pin, "no longer there");
 
@@ -99,7 +99,7 @@ TEST(invalid_pins_are_shown_and_ignored) {
   assert_string_equal(decide(&snapshot, &tuned, 32, 1).variant, "measured");
 
   pin(&snapshot, 7, 64, "turned");
-  assert_true(decide(&snapshot, &tuned, 64, 1).step != WLM_STEP_PIN); /* the pinned kernel needs preparation */
+  assert_true(decide(&snapshot, &tuned, 64, 1).step != WLMI_STEP_PIN); /* the pinned kernel needs preparation */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");
   wlmi_snapshot_clear(&snapshot);
 }
@@ -114,8 +114,8 @@ TEST(buckets_as_text) {
                                       "v1 rows=09 mean=6 cv=1",
                                       "v1 rows=9 mean=6 cv=1x",
                                       "v1 rows=9 mean=6 cv=1 and much more of what is no bucket at all, at the end"};
-  wlmi_bucket bucket = {1, -1, WLM_BUCKET_NO_NNZ, 0}, back;
-  char text[WLM_BUCKET_TEXT];
+  wlmi_bucket bucket = {1, -1, WLMI_BUCKET_NO_NNZ, 0}, back;
+  char text[WLMI_BUCKET_TEXT];
   wlmi_bucket_print(&bucket, text);
   assert_string_equal(text, "v1 rows=-1 mean=-128 cv=0");
   assert_true(wlmi_bucket_parse(text, &back));

@@ -69,9 +69,9 @@ static int check_results(void) {
   char *none[] = {"/no/such/program", NULL};
   if (run_shell("exit 3", 0) != 3) return 1;
   if (run_shell("exit 0", 0) != 0) return 2;
-  if (run_shell("kill -9 $$", 0) != WLM_PROCESS_KILLED) return 3;
-  if (run_shell("sleep 1000", 0.1) != WLM_PROCESS_TOO_LONG) return 4;
-  if (wlmi_process_run(&(wlmi_process){.argv = none}) != WLM_PROCESS_MISSING) return 5;
+  if (run_shell("kill -9 $$", 0) != WLMI_PROCESS_KILLED) return 3;
+  if (run_shell("sleep 1000", 0.1) != WLMI_PROCESS_TOO_LONG) return 4;
+  if (wlmi_process_run(&(wlmi_process){.argv = none}) != WLMI_PROCESS_MISSING) return 5;
   return 0;
 }
 
@@ -126,8 +126,8 @@ static int ending_all(void) {
   script_wait_for_start(&folder, "started");
   wlmi_process_end_all();
   pthread_join(thread, NULL);
-  if (result != WLM_PROCESS_KILLED) return 3;
-  return run_shell(":", 0) == WLM_PROCESS_KILLED ? 0 : 4; /* no other one starts */
+  if (result != WLMI_PROCESS_KILLED) return 3;
+  return run_shell(":", 0) == WLMI_PROCESS_KILLED ? 0 : 4; /* no other one starts */
 }
 
 TEST(all_that_run_are_ended) {

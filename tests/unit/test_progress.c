@@ -48,7 +48,7 @@ TEST(parts_do_not_run_over) {
 }
 
 TEST(lines) {
-  char line[WLM_PROGRESS_LINE];
+  char line[WLMI_PROGRESS_LINE];
   wlmi_progress p = job(1, 0, 0, 0);
   wlmi_progress_line(&p, 62, 0, 15, "compiling", line);
   assert_string_equal(line, "tune small n=16 0/15  1:02  compiling");
@@ -64,7 +64,7 @@ TEST(lines) {
 }
 
 TEST(the_bar_shrinks_with_the_terminal) {
-  char line[WLM_PROGRESS_LINE];
+  char line[WLMI_PROGRESS_LINE];
   wlmi_progress p = job(1, 0, 0, 1);
   p.columns = 92;
   wlmi_progress_line(&p, 3, 1, 2, "x", line);
@@ -79,13 +79,13 @@ TEST(the_bar_shrinks_with_the_terminal) {
 
 /* A long text is cut, so that it fills one line only. */
 TEST(long_texts_are_cut) {
-  char line[WLM_PROGRESS_LINE], text[2 * WLM_PROGRESS_LINE];
+  char line[WLMI_PROGRESS_LINE], text[2 * WLMI_PROGRESS_LINE];
   wlmi_progress p = job(3, 0, 0, 1);
   memset(text, 'a', sizeof text - 1);
   text[sizeof text - 1] = 0;
   wlmi_progress_next(&p, text);
   wlmi_progress_line(&p, 1e9, INT64_MAX / 2, INT64_MAX, text, line);
-  assert_in_range(strlen(line), 100, WLM_PROGRESS_LINE - 1);
+  assert_in_range(strlen(line), 100, WLMI_PROGRESS_LINE - 1);
 }
 
 /* Shows progress on a terminal or pipe, with a message in between, and reads what comes out. */

@@ -11,22 +11,22 @@
 #include "support/test.h"
 
 /* Kinds of problems other than those of the rules; the rules for sampling and for SDDMM serve them too. */
-enum { SAMPLED_TRANSPOSE = WLM_RULE_HALVES + 1, SAMPLED_SDDMM, KINDS };
+enum { SAMPLED_TRANSPOSE = WLMI_RULE_HALVES + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   problem.n = n;
-  if (kind == WLM_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
+  if (kind == WLMI_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
   problem.transpose = kind == SAMPLED_TRANSPOSE;
-  if (kind == WLM_RULE_MESSAGE) {
+  if (kind == WLMI_RULE_MESSAGE) {
     problem.operation = WLM_MESSAGE;
     problem.reduce = WLM_CUSTOM;
     problem.custom = "max=relu(b+e);edge_sum=x*b"; /* needs a group of lanes for each head */
   }
-  if (kind == WLM_RULE_HALVES) problem.dense_type = csr.value_type = WLM_F16;
-  if (kind == WLM_RULE_SAMPLED || kind > WLM_RULE_HALVES) {
+  if (kind == WLMI_RULE_HALVES) problem.dense_type = csr.value_type = WLM_F16;
+  if (kind == WLMI_RULE_SAMPLED || kind > WLMI_RULE_HALVES) {
     problem.sampling.sample = WLM_SAMPLE_FASTRAND;
     problem.sampling.width = 2304;
   }
@@ -43,7 +43,7 @@ typedef struct case_of_rule {
 
 static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
   const case_of_rule *r = user;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   wlmi_text reason = {0};
   wlmi_variant_print(wlmi_generator_families(emit_generator), variant, name);
   assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, name, r->spec, r->limits, &reason));
@@ -74,7 +74,7 @@ TEST(rules_serve_every_problem) {
         if (select_by_rules(&r, &stats, &decision) != WLM_OK)
           fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
                    wlm_error_detail());
-        assert_int_equal(decision.step, WLM_STEP_RULE);
+        assert_int_equal(decision.step, WLMI_STEP_RULE);
         assert_true(decision.entries[0].seconds == 0); /* a rule expects no time */
         assert_non_null(decision.rule);
       }
@@ -83,20 +83,20 @@ TEST(rules_serve_every_problem) {
 
 /* A kind of problems that the rule serves; `other` = the one that is no kind of rules, if there is any. */
 static int kind_served(const wlmi_rule *rule, int other) {
-  if (other && rule->kind == WLM_RULE_SAMPLED) return SAMPLED_TRANSPOSE;
-  return other && rule->kind == WLM_RULE_SDDMM ? (int)SAMPLED_SDDMM : (int)rule->kind;
+  if (other && rule->kind == WLMI_RULE_SAMPLED) return SAMPLED_TRANSPOSE;
+  return other && rule->kind == WLMI_RULE_SDDMM ? (int)SAMPLED_SDDMM : (int)rule->kind;
 }
 
 /* Whether the first candidate that a rule names for some N needs preparation. */
 static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   wlmi_variant value;
   const wlmi_candidate_list *list;
   for (int64_t number = 2 * (rule->max_n < 256 ? rule->max_n : 256); number > 1; number--) {
     const int64_t n = number / 2;
     wlmi_spec spec = spec_of(n, kind_served(rule, number % 2));
     r->spec = &spec;
-    r->limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
+    r->limits = rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host;
     for (int number = 0; wlmi_rule_spell(rule, n, number, variant); number++) {
       assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(emit_generator), variant, &value));
       if (!is_candidate(r, &value, 1)) continue;
@@ -126,7 +126,7 @@ TEST(every_rule_can_decide) {
     int found = 0;
     for (size_t number = 0; number < 16 * sizeof widths / sizeof *widths && !found; number++) {
       const int64_t n = widths[number / 16];
-      if (n > rule->max_n * (rule->kind == WLM_RULE_HALVES ? 2 : 1)) continue;
+      if (n > rule->max_n * (rule->kind == WLMI_RULE_HALVES ? 2 : 1)) continue;
       wlmi_spec spec = spec_of(n, kind_served(rule, number & 2));
       if (number % 2) spec.problem.dense_type = WLM_F16;
       const int64_t nnz = rule->max_size < 40000000 ? rule->max_size : 40000000;
@@ -140,9 +140,9 @@ TEST(every_rule_can_decide) {
       if (longest > stats.longest) stats.longest = longest < rule->max_longest ? longest : rule->max_longest;
       wlmi_decision decision;
       r.spec = &spec;
-      r.limits = rule->target == WLM_TARGET_CUDA ? &emit_cuda : &emit_host;
+      r.limits = rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host;
       assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-      char variant[WLM_VARIANT_NAME];
+      char variant[WLMI_VARIANT_NAME];
       for (int spelling = 0; !found && wlmi_rule_spell(rule, n, spelling, variant); spelling++)
         found = !strcmp(decision.variant, variant);
     }
@@ -164,7 +164,7 @@ TEST(rows_are_sorted_for_many_sums_without_a_huge_row) {
                {100, 2000, 1.5, WLM_MAX, WLM_MUL, 0}, {100, 2000, 1.5, WLM_SUM, WLM_COPY_A, 0}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
+    wlmi_spec spec = spec_of(32, WLMI_RULE_PLAIN);
     wlm_stats stats = snapshot_stats(20000, 100000, cases[i].cv, 1);
     wlmi_decision decision;
     stats.longest = cases[i].longest;
@@ -191,7 +191,7 @@ TEST(small_matrices_and_halves_are_sorted) {
                {10000, 300000, 7000, 0.3, WLM_F16, 0}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_spec spec = spec_of(64, WLM_RULE_PLAIN);
+    wlmi_spec spec = spec_of(64, WLMI_RULE_PLAIN);
     wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, cases[i].cv, 1);
     wlmi_decision decision;
     stats.longest = cases[i].longest;
@@ -207,10 +207,10 @@ TEST(small_matrices_and_halves_are_sorted) {
 /* A kernel that must be prepared has others behind it, should it not load: f64 has no built-in kernel. */
 TEST(a_prepared_choice_has_fallbacks) {
   case_of_rule r = {.limits = &emit_cuda};
-  wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
+  wlmi_spec spec = spec_of(16, WLMI_RULE_PLAIN);
   wlm_stats stats = snapshot_stats(5000, 40000, 1.5, 1);
   wlmi_decision decision;
-  char name[WLM_VARIANT_NAME];
+  char name[WLMI_VARIANT_NAME];
   int others = 0;
   stats.longest = 800;
   spec.problem.dense_type = spec.value_type = WLM_F64;
@@ -220,7 +220,7 @@ TEST(a_prepared_choice_has_fallbacks) {
   assert_memory_equal(decision.variant, "row_sorted/", 11);
   for (int i = 1; i < decision.entry_count; i++) {
     wlmi_entry_print(&decision, i, name);
-    others += decision.entries[i].step != WLM_STEP_BUILTIN && strncmp(name, "row_sorted/", 11) != 0;
+    others += decision.entries[i].step != WLMI_STEP_BUILTIN && strncmp(name, "row_sorted/", 11) != 0;
   }
   assert_true(others > 0);
 }
@@ -228,7 +228,7 @@ TEST(a_prepared_choice_has_fallbacks) {
 TEST(rules_are_spelled_for_every_vector) {
   static const char *const spelled[] = {"f/lanes=16,vector=8,batch=4", "f/lanes=16,vector=4,batch=4",
                                         "f/lanes=32,vector=2,batch=4", "f/lanes=32,vector=1,batch=4"};
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   wlmi_rule rule = {.max_n = INT64_MAX, .variant = "f/lanes=64/@,vector=@,batch=4"};
   for (int number = 0; number < 4; number++) {
     assert_true(wlmi_rule_spell(&rule, 100, number, variant));
@@ -243,14 +243,14 @@ TEST(rules_are_spelled_for_every_vector) {
   assert_string_equal(variant, "row_vec/lanes=2,vector=8");
   assert_true(wlmi_rule_spell(&rule, 1, 0, variant));
   assert_string_equal(variant, "row_vec/lanes=2,vector=8");
-  rule.kind = WLM_RULE_MESSAGE;
+  rule.kind = WLMI_RULE_MESSAGE;
   assert_true(wlmi_rule_spell(&rule, 16, 0, variant));
   assert_string_equal(variant, "row_vec/lanes=4,vector=8");
-  rule.kind = WLM_RULE_PLAIN;
+  rule.kind = WLMI_RULE_PLAIN;
   rule.variant = "f/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, 7, 3, variant)); /* half of the lanes would have no column */
   assert_string_equal(variant, "f/lanes=8,vector=1");
-  rule.max_n = WLM_NARROW; /* kernels with one lane or two serve so few columns */
+  rule.max_n = WLMI_NARROW; /* kernels with one lane or two serve so few columns */
   rule.variant = "f/lanes=8/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, 8, 1, variant));
   assert_string_equal(variant, "f/lanes=2,vector=4");
@@ -288,7 +288,7 @@ TEST(short_types_follow_half_their_columns) {
   wlm_stats stats = snapshot_stats(30000, 200000, 3, 1);
   stats.longest = 9000;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_spec spec = spec_of(cases[i].n, WLM_RULE_PLAIN);
+    wlmi_spec spec = spec_of(cases[i].n, WLMI_RULE_PLAIN);
     wlmi_decision decision;
     spec.problem.dense_type = spec.value_type = cases[i].type;
     r.spec = &spec;
@@ -308,7 +308,7 @@ TEST(skewed_rows_are_split) {
   for (int type = WLM_F32; type <= WLM_F64; type++)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
-        wlmi_spec spec = spec_of(shapes[i].n, WLM_RULE_PLAIN);
+        wlmi_spec spec = spec_of(shapes[i].n, WLMI_RULE_PLAIN);
         wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
         wlmi_decision decision;
         const wlmi_candidate_list *list;
@@ -329,7 +329,7 @@ TEST(skewed_rows_are_split) {
 
 /* Rows are also skewed if they are even but for one that is longer than a processor's even share. */
 TEST(one_long_row_is_skewed) {
-  const wlmi_spec spec = spec_of(32, WLM_RULE_PLAIN);
+  const wlmi_spec spec = spec_of(32, WLMI_RULE_PLAIN);
   case_of_rule r = {.spec = &spec, .limits = &emit_host};
   wlm_stats stats = snapshot_stats(100000, 1000000, 0.5, 1);
   wlmi_decision decision;
@@ -343,18 +343,18 @@ TEST(one_long_row_is_skewed) {
 
 /* Rows stay whole where none is long, but only if the longest row was measured. */
 TEST(an_estimated_longest_row_is_not_trusted) {
-  const wlmi_spec spec = spec_of(16, WLM_RULE_PLAIN);
+  const wlmi_spec spec = spec_of(16, WLMI_RULE_PLAIN);
   case_of_rule r = {.spec = &spec, .limits = &emit_cuda};
   const wlmi_variant_set variants = {
       .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = &r};
   const wlmi_snapshot nothing = {0};
   wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
-  wlmi_request request = {&stats, WLM_USE_MEASURED, "p", &spec, &emit_cuda, &variants};
+  wlmi_request request = {&stats, WLMI_USE_MEASURED, "p", &spec, &emit_cuda, &variants};
   wlmi_decision decision;
   stats.longest = 60;
   assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
   assert_memory_equal(decision.variant, "row_vec/", 8);
-  request.use = WLM_USE_ESTIMATED;
+  request.use = WLMI_USE_ESTIMATED;
   assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
   assert_memory_equal(decision.variant, "merge_path/", 11);
 }
@@ -369,7 +369,7 @@ TEST(short_rows_of_a_gradient_take_few_lanes) {
                {7, "sddmm_row/lanes=16,vector=4,batch=8"}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlmi_spec spec = spec_of(64, WLM_RULE_SDDMM);
+    const wlmi_spec spec = spec_of(64, WLMI_RULE_SDDMM);
     const wlm_stats stats = snapshot_stats(50000, 50000 * cases[i].longest, 0, 1);
     wlmi_decision decision;
     r.spec = &spec;
@@ -390,7 +390,7 @@ TEST(messages_like_products_take_their_rules) {
       const char *texts[] = {NULL, "sum=x-b", "sum=x-b;edge_sum=x*b", "sum=b-e"};
       wlmi_decision decisions[4];
       for (int i = 0; i < 4; i++) {
-        wlmi_spec spec = spec_of(64, WLM_RULE_PLAIN);
+        wlmi_spec spec = spec_of(64, WLMI_RULE_PLAIN);
         wlm_problem problem = spec.problem;
         const wlm_csr csr = {.size = sizeof csr, .values = &csr, .value_type = types[k]};
         problem.dense_type = types[k];
@@ -422,7 +422,7 @@ TEST(few_sampled_rows_take_two_warps) {
                {256, 4097, 5000, "row_sample/threads=32,rows=4,vector=4,batch=8"}};
   case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const wlmi_spec spec = spec_of(cases[i].n, WLM_RULE_SAMPLED);
+    const wlmi_spec spec = spec_of(cases[i].n, WLMI_RULE_SAMPLED);
     const wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, 1, 1);
     wlmi_decision decision;
     r.spec = &spec;
@@ -442,7 +442,7 @@ TEST(attention_has_a_kernel_without_a_rule) {
     const wlm_stats stats = snapshot_stats(20000, 200000, i & 1 ? 30 : 0.1, 1);
     const int heads = i & 2 ? 4 : 1;
     const int64_t n = widths[i / 4 % 3];
-    char key[WLM_SPEC_KEY];
+    char key[WLMI_SPEC_KEY];
     wlmi_spec spec;
     wlmi_decision decision;
     const wlmi_candidate_list *list;

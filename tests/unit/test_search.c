@@ -205,7 +205,7 @@ TEST(the_planted_best_survives_noise) {
     const int64_t best = (int64_t)(draw(&f.random) % 150);
     f.cost[best] = 1e-5;
     assert_status(WLM_OK, play(NULL, &finals));
-    assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, best);
+    assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, best);
     assert_int_equal(finals.list[0].candidate, best);
     assert_true(finals.count >= 2 && finals.count <= 8);
     for (int i = 0; i < finals.count; i++) {
@@ -290,13 +290,13 @@ TEST(both_kinds_have_finalists) {
   f.cost[30] = 0.9e-5; /* the fastest unprepared candidate */
   f.cost[51] = 0.3e-5;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, 30);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 51);
+  assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, 30);
+  assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 51);
   wlmi_finals_release(&finals);
   f.cost[51] = 1e-4; /* now the fastest candidate of all is unprepared */
   f.told = 0;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 30);
+  assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 30);
   wlmi_finals_release(&finals);
 }
 
@@ -323,7 +323,7 @@ TEST(wrong_candidates_are_replaced) {
   for (int i = 0; i < 50; i++) f.wrong[i] = 1;
   f.told = 0;
   assert_status(WLM_OK, play(NULL, &finals));
-  assert_null(wlmi_finals_best(&finals, WLM_PREPARED));
+  assert_null(wlmi_finals_best(&finals, WLMI_PREPARED));
   wlmi_finals_release(&finals);
 }
 
@@ -335,7 +335,7 @@ TEST(the_fastest_correct_candidate_wins) {
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
     for (int i = 0; i < 30; i++) *(again ? &f.goes_wrong[i] : &f.wrong[i]) = 1;
     assert_status(WLM_OK, play(NULL, &finals));
-    const wlmi_method *best = wlmi_finals_best(&finals, WLM_PREPARED);
+    const wlmi_method *best = wlmi_finals_best(&finals, WLMI_PREPARED);
     assert_non_null(best);
     assert_int_equal(best->candidate, 30);
     assert_int_equal(f.verified[30], 1);
@@ -432,10 +432,10 @@ TEST(failing_setups_are_replaced) {
   assert_status(WLM_OK, play(NULL, &finals));
   int failed = 0;
   for (int i = 0; i < finals.count; i++) failed += finals.list[i].failure != NULL;
-  assert_int_equal(failed, WLM_SEARCH_FAILURES);
+  assert_int_equal(failed, WLMI_SEARCH_FAILURES);
   for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].candidate], 2);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PREPARED)->candidate, 100);
-  assert_int_equal(wlmi_finals_best(&finals, WLM_PLAIN)->candidate, 100);
+  assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 100);
+  assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, 100);
   wlmi_finals_release(&finals);
 }
 
@@ -445,7 +445,7 @@ TEST(known_candidates_skip_the_screening) {
   wlmi_timed screened[20] = {{0}};
   begin(20, 10, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
-  for (int i = 0; i < 10; i++) screened[i] = (wlmi_timed){.seconds = f.cost[i], .kind = WLM_PLAIN};
+  for (int i = 0; i < 10; i++) screened[i] = (wlmi_timed){.seconds = f.cost[i], .kind = WLMI_PLAIN};
   screened[5].seconds = INFINITY; /* this one failed in the earlier run */
   assert_status(WLM_OK, play(screened, &finals));
   assert_int_equal(finals.list[0].candidate, 0);

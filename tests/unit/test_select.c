@@ -18,7 +18,7 @@ static void add_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char
 /* Valid are all variants except those that begin with "no"; "turned", which now needs preparation, is valid only if
  * that is allowed. */
 static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
-  char variant[WLM_VARIANT_NAME];
+  char variant[WLMI_VARIANT_NAME];
   (void)user;
   wlmi_variant_print(snapshot_families(), value, variant);
   return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
@@ -48,7 +48,7 @@ TEST(steps_are_in_order) {
                   other = snapshot_stats(1000, 11000, 1, 9);
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"exact", "second", NULL});
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_true(d.distance == 0);
   assert_string_equal(d.variant, "exact");
   assert_int_equal(d.ranked_count, 2);
@@ -57,19 +57,19 @@ TEST(steps_are_in_order) {
   assert_true(d.ranked[1].prepare == 0 && d.ranked[1].break_even == 0);
   assert_string_equal(d.other.variant, "");
   d = decide(&snapshot, &alike, "p", 32);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "exact");
-  assert_true(d.distance > 0 && d.distance < WLM_NEAR);
-  assert_int_equal(decide(&snapshot, &other, "p", 32).step, WLM_STEP_RULE);
-  assert_int_equal(decide(&snapshot, &tuned, "p", 64).step, WLM_STEP_RULE);
-  assert_int_equal(decide(&snapshot, &alike, "p", 64).step, WLM_STEP_RULE);
-  assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLM_STEP_RULE);
+  assert_true(d.distance > 0 && d.distance < WLMI_NEAR);
+  assert_int_equal(decide(&snapshot, &other, "p", 32).step, WLMI_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "p", 64).step, WLMI_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &alike, "p", 64).step, WLMI_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "another", 32).step, WLMI_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
 static wlmi_decision decide_as(const wlmi_snapshot *snapshot, const wlm_stats *stats, const wlmi_spec *spec) {
   wlmi_decision decision;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   const wlmi_variant_set variants = accepted();
   wlmi_spec_key(spec, key);
   assert_int_equal(select_for(snapshot, stats, key, spec, &emit_host, &variants, &decision), WLM_OK);
@@ -81,16 +81,16 @@ TEST(other_operators_follow_the_sum) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec spec = emit_spec(32);
-  char sum[WLM_SPEC_KEY], max[WLM_SPEC_KEY], positions[WLM_SPEC_KEY];
+  char sum[WLMI_SPEC_KEY], max[WLMI_SPEC_KEY], positions[WLMI_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.reduce = WLM_MAX;
   wlmi_spec_key(&spec, max);
   add_case(&snapshot, &tuned, sum, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
-  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLM_STEP_SIMILAR);
+  assert_int_equal(decide_as(&snapshot, &alike, &spec).step, WLMI_STEP_SIMILAR);
   spec.problem.want_argmax = 1;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
 
@@ -121,7 +121,7 @@ TEST(a_custom_operator_follows_the_sum) {
   wlmi_spec sum = emit_spec(32), spec;
   wlm_problem problem = sum.problem;
   wlm_csr csr = WLM_CSR_INIT;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   csr.values = &csr;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+fabs(x)";
@@ -129,7 +129,7 @@ TEST(a_custom_operator_follows_the_sum) {
   wlmi_spec_key(&sum, key);
   add_case(&snapshot, &tuned, key, 32, (const char *const[]){"sum's", NULL});
   const wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
   wlmi_snapshot_clear(&snapshot);
@@ -143,7 +143,7 @@ TEST(a_message_follows_the_sum) {
   wlmi_spec sum = emit_spec(32), spec, one_head;
   wlm_problem problem = sum.problem;
   wlm_csr csr = WLM_CSR_INIT;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   csr.values = &csr;
   problem.operation = WLM_MESSAGE;
   problem.reduce = WLM_CUSTOM;
@@ -156,14 +156,14 @@ TEST(a_message_follows_the_sum) {
   wlmi_spec_key(&sum, key);
   add_case(&snapshot, &tuned, key, 32, (const char *const[]){"sum's", NULL});
   wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum's");
   assert_string_equal(d.like, ", for a sum of products");
 
   wlmi_spec_key(&one_head, key);
   add_case(&snapshot, &alike, key, 32, (const char *const[]){"similar", NULL});
   d = decide_as(&snapshot, &tuned, &spec);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "similar");
   assert_string_equal(d.like, ", with one head");
   add_case(&snapshot, &tuned, key, 32, (const char *const[]){"message's", NULL});
@@ -185,7 +185,7 @@ static void message_spec(const char *text, wlm_type type, wlmi_spec *spec) {
 }
 
 static void add_message(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *text, wlm_type type) {
-  static char keys[16][WLM_SPEC_KEY];
+  static char keys[16][WLMI_SPEC_KEY];
   static int count;
   wlmi_spec spec;
   assert_true(count < 16);
@@ -205,7 +205,7 @@ TEST(a_message_follows_the_nearest_one) {
   message_spec("edge_sum=k", WLM_F32, &of_sums);
   add_message(&snapshot, &alike, "sum=e", WLM_F32);
   wlmi_decision d = decide_as(&snapshot, &tuned, &of_edges);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "sum=e");
   assert_string_equal(d.like, ", for the message sum=e");
   add_message(&snapshot, &tuned, "sum=e", WLM_F16); /* of other types */
@@ -215,7 +215,7 @@ TEST(a_message_follows_the_nearest_one) {
   assert_string_equal(decide_as(&snapshot, &tuned, &of_edges).variant, "sum=b*e");
   add_message(&snapshot, &tuned, "sum=e*e", WLM_F32);
   d = decide_as(&snapshot, &tuned, &of_edges);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "sum=e*e");
   add_message(&snapshot, &tuned, "sum=e-b", WLM_F32);
   add_message(&snapshot, &tuned, "edge_sum=b", WLM_F32);
@@ -230,7 +230,7 @@ TEST(attention_follows_attention) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec spec = emit_spec(32);
-  char sum[WLM_SPEC_KEY], forward[WLM_SPEC_KEY], gradient[WLM_SPEC_KEY];
+  char sum[WLMI_SPEC_KEY], forward[WLMI_SPEC_KEY], gradient[WLMI_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.operation = WLM_ATTENTION;
   wlmi_spec_key(&spec, forward);
@@ -244,7 +244,7 @@ TEST(attention_follows_attention) {
   d = decide_as(&snapshot, &tuned, &spec);
   assert_string_equal(d.variant, "forward's");
   assert_string_equal(d.like, ", without dropout, with one head");
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   spec.problem.transpose = 1;
   assert_string_equal(decide_as(&snapshot, &tuned, &spec).variant, "sum's");
   spec.problem.dropout = 0;
@@ -260,7 +260,7 @@ TEST(several_heads_follow_one_head) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec spec = emit_spec(32);
-  char sum[WLM_SPEC_KEY], transposed[WLM_SPEC_KEY];
+  char sum[WLMI_SPEC_KEY], transposed[WLMI_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
   spec.problem.transpose = 1;
   wlmi_spec_key(&spec, transposed);
@@ -287,7 +287,7 @@ TEST(halves_follow_each_other) {
   for (int i = 0; i < 2; i++) {
     wlmi_snapshot snapshot = {0};
     wlmi_spec spec = emit_spec(32);
-    char other[WLM_SPEC_KEY], own[WLM_SPEC_KEY];
+    char other[WLMI_SPEC_KEY], own[WLMI_SPEC_KEY];
     spec.problem.dense_type = spec.value_type = types[i][0];
     wlmi_spec_key(&spec, other);
     add_case(&snapshot, &tuned, other, 32, (const char *const[]){"other's", NULL});
@@ -296,7 +296,7 @@ TEST(halves_follow_each_other) {
     wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
     assert_string_equal(d.variant, "other's");
     assert_string_equal(d.like, likes[i]);
-    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
     spec.problem.reduce = WLM_MAX;
     spec.problem.want_argmax = 1;
     d = decide_as(&snapshot, &tuned, &spec);
@@ -307,7 +307,7 @@ TEST(halves_follow_each_other) {
     assert_string_equal(d.variant, "own");
     assert_string_equal(d.like, ", for a sum of products");
     spec.problem.dense_type = spec.value_type = WLM_F32;
-    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLM_STEP_RULE);
+    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLMI_STEP_RULE);
     wlmi_snapshot_clear(&snapshot);
   }
 }
@@ -319,7 +319,7 @@ TEST(wide_indices_follow_narrow_ones) {
   for (int i = 0; i < 2; i++) {
     wlmi_snapshot snapshot = {0};
     wlmi_spec spec = emit_spec(32);
-    char narrow[2][WLM_SPEC_KEY], own[WLM_SPEC_KEY];
+    char narrow[2][WLMI_SPEC_KEY], own[WLMI_SPEC_KEY];
     spec.problem.dense_type = spec.value_type = WLM_F16;
     wlmi_spec_key(&spec, narrow[0]);
     spec.problem.reduce = WLM_MAX;
@@ -328,12 +328,12 @@ TEST(wide_indices_follow_narrow_ones) {
     spec.problem.heads = 4;
     spec.rowptr_type = types[i][0];
     spec.colind_type = types[i][1];
-    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLM_STEP_RULE);
+    assert_int_equal(decide_as(&snapshot, &tuned, &spec).step, WLMI_STEP_RULE);
     add_case(&snapshot, &tuned, narrow[0], 32, (const char *const[]){"narrow sum's", NULL});
     wlmi_decision d = decide_as(&snapshot, &tuned, &spec);
     assert_string_equal(d.variant, "narrow sum's");
     assert_string_equal(d.like, ", for a sum of products, with 32-bit indices");
-    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
     add_case(&snapshot, &tuned, narrow[1], 32, (const char *const[]){"narrow max's", NULL});
     d = decide_as(&snapshot, &tuned, &spec);
     assert_string_equal(d.variant, "narrow max's");
@@ -360,7 +360,7 @@ TEST(messages_without_memory_are_not_chosen_otherwise) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   const wlmi_variant_set variants = accepted();
   wlmi_spec spec;
-  char key[WLM_SPEC_KEY];
+  char key[WLMI_SPEC_KEY];
   message_spec("sum=relu(b+e)", WLM_F32, &spec);
   wlmi_spec_key(&spec, key);
   add_message(&snapshot, &tuned, "sum=e", WLM_F32);
@@ -382,7 +382,7 @@ TEST(wide_messages_and_attention_follow_their_own) {
   wlmi_snapshot snapshot = {0};
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec message, attention = emit_spec(32);
-  char forward[WLM_SPEC_KEY];
+  char forward[WLMI_SPEC_KEY];
   message_spec("sum=relu(b+e)", WLM_F32, &message);
   message.rowptr_type = message.colind_type = WLM_I64;
   add_message(&snapshot, &tuned, "sum=b*e", WLM_F32);
@@ -411,7 +411,7 @@ TEST(no_fingerprint_matches_none) {
   wlmi_snapshot snapshot = {.case_count = 0};
   const wlm_stats nameless = snapshot_stats(1000, 9000, 1, 0);
   add_case(&snapshot, &nameless, "p", 32, (const char *const[]){"exact", NULL});
-  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLM_STEP_SIMILAR);
+  assert_int_equal(decide(&snapshot, &nameless, "p", 32).step, WLMI_STEP_SIMILAR);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -438,7 +438,7 @@ TEST(leaves_out_invalid_variants) {
   assert_string_equal(d.variant, "yes");
   assert_int_equal(d.refused, 2);
   assert_int_equal(d.ranked_count, 2);
-  assert_int_equal(decide(&snapshot, &tuned, "q", 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "q", 32).step, WLMI_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -452,11 +452,11 @@ TEST(leaves_out_variants_that_no_longer_exist) {
   snapshot_failure(&snapshot, "host_gone/rows=2", "why");
   wlmi_decision d = decide(&snapshot, &tuned, "p", 32);
   assert_string_equal(d.variant, "host_row/rows=128,tile=16");
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_int_equal(d.refused, 2);
   assert_string_equal(d.refusals[0].variant, "host_gone/rows=1");
   d = decide(&snapshot, &tuned, "q", 32);
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_true(d.failed == 1 && !strcmp(d.failures[0].variant, "host_gone/rows=2"));
   wlmi_snapshot_clear(&snapshot);
 }
@@ -482,20 +482,20 @@ TEST(failed_variants_are_not_chosen) {
   assert_true(d.failed == 1 && d.refused == 0);
   assert_string_equal(d.failures[0].variant, "failed");
   d = decide(&snapshot, &tuned, "q", 32);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "second");
   assert_true(d.failed == 2 && d.refused == 1 && d.similar_count == 2);
   assert_string_equal(d.refusals[0].variant, "failed");
   assert_string_equal(d.refusals[0].reason, "failed on this very matrix: it was wrong");
 
-  char first[WLM_VARIANT_NAME];
+  char first[WLMI_VARIANT_NAME];
   d = decide(&snapshot, &tuned, "r", 32);
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   strcpy(first, d.variant);
   add_case(&snapshot, &tuned, "r", 32, (const char *const[]){NULL});
   add_failure(&snapshot, first);
   d = decide(&snapshot, &tuned, "r", 32);
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_string_not_equal(d.variant, first);
   assert_string_equal(decide(&snapshot, &alike, "r", 32).variant, first);
 
@@ -516,7 +516,7 @@ TEST(screening_runs_decide_nothing) {
   candidates[0].precise = 0;
   assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "second");
   candidates[1].precise = candidates[2].precise = 0;
-  assert_int_equal(decide(&snapshot, &tuned, "p", 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide(&snapshot, &tuned, "p", 32).step, WLMI_STEP_RULE);
   candidates[2].online = 1; /* online tuning compares all rows */
   assert_string_equal(decide(&snapshot, &tuned, "p", 32).variant, "third");
   wlmi_snapshot_clear(&snapshot);
@@ -539,7 +539,7 @@ TEST(a_kernel_is_chosen_even_if_all_failed) {
     if (tries < 2) all[tries].value = decision.entries[0].variant;
     snapshot_failure(&snapshot, name, "a result differs from the float64 reference: row 3");
   }
-  assert_int_equal(decision.step, WLM_STEP_BUILTIN);
+  assert_int_equal(decision.step, WLMI_STEP_BUILTIN);
   assert_string_equal(decision.variant, "builtin");
   wlmi_measured *failures = (wlmi_measured *)snapshot.cases[0].candidates;
   failures[1].reason = "the device reported an error: it was busy";
@@ -574,11 +574,11 @@ TEST(a_thin_case_does_not_beat_a_rule) {
   const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", NULL};
   const wlmi_snapshot nothing = {0};
   wlmi_snapshot thin = {0}, with_rule = {0}, with_failed_rule = {0}, enough = {0};
-  char rule[WLM_VARIANT_NAME];
+  char rule[WLMI_VARIANT_NAME];
   strcpy(rule, decide(&nothing, &tuned, "p", 32).variant);
   add_case(&thin, &tuned, "p", 32, (const char *const[]){"a", "b", NULL});
   wlmi_decision d = decide_among_all(&thin, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_RULE);
+  assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_string_equal(d.variant, rule);
   assert_true(isnan(d.distance));
   assert_true(d.thin_known == 2 && d.thin_of == ALL);
@@ -586,7 +586,7 @@ TEST(a_thin_case_does_not_beat_a_rule) {
 
   add_case(&with_rule, &tuned, "p", 32, (const char *const[]){"a", rule, NULL});
   d = decide_among_all(&with_rule, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "a");
   assert_true(d.thin_known == 0 && d.distance == 0);
 
@@ -596,7 +596,7 @@ TEST(a_thin_case_does_not_beat_a_rule) {
 
   add_case(&enough, &tuned, "p", 32, names);
   d = decide_among_all(&enough, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.variant, "a");
   wlmi_snapshot_clear(&thin);
   wlmi_snapshot_clear(&with_rule);
@@ -610,7 +610,7 @@ TEST(a_third_of_the_candidates_is_enough) {
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"a", "b", "c", "d", "e", NULL});
   assert_string_equal(decide_among(&snapshot, &tuned, 32, 15).variant, "a");
-  assert_int_equal(decide_among(&snapshot, &tuned, 32, 16).step, WLM_STEP_RULE);
+  assert_int_equal(decide_among(&snapshot, &tuned, 32, 16).step, WLMI_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -623,41 +623,41 @@ TEST(other_cases_decide_after_a_thin_one) {
   wlmi_snapshot snapshot = {0};
   add_case(&snapshot, &tuned, "p", 32, (const char *const[]){"a", NULL});
   add_case(&snapshot, &nearer, "p", 32, (const char *const[]){"a", NULL});
-  assert_int_equal(decide_among_all(&snapshot, &tuned, 32).step, WLM_STEP_RULE);
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 32).step, WLMI_STEP_RULE);
   add_case(&snapshot, &alike, "p", 32, names);
   wlmi_decision d = decide_among_all(&snapshot, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "s");
   assert_true(d.distance > 0 && d.thin_known == 1);
   add_case(&snapshot, &tuned, "p", 32, names);
   snapshot.cases[3].borrowed = "another class";
   d = decide_among_all(&snapshot, &tuned, 32);
-  assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+  assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
   assert_string_equal(d.borrowed, "another class");
   for (int i = 0; i < 8; i++) add_case(&snapshot, &alike, "p", 64, (const char *const[]){"a", NULL});
-  assert_int_equal(decide_among_all(&snapshot, &tuned, 64).step, WLM_STEP_RULE);
+  assert_int_equal(decide_among_all(&snapshot, &tuned, 64).step, WLMI_STEP_RULE);
   wlmi_snapshot_clear(&snapshot);
 }
 
 /* ---- similar cases ------------------------------------------------------------------------------- */
 
-/* Explain shows the tuned matrices of this class of problems, the most similar first, and at most WLM_SIMILAR. */
+/* Explain shows the tuned matrices of this class of problems, the most similar first, and at most WLMI_SIMILAR. */
 TEST(similar_matrices_are_sorted) {
   static const char other[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f32,sample=none";
-  static const int octaves[WLM_SIMILAR + 2] = {3, 1, 6, 2, 5, 4};
+  static const int octaves[WLMI_SIMILAR + 2] = {3, 1, 6, 2, 5, 4};
   const wlm_stats here = snapshot_stats(1000, 9000, 1, 1);
   wlmi_spec spec = emit_spec(32);
   wlmi_snapshot snapshot = {0};
-  char sum[WLM_SPEC_KEY];
+  char sum[WLMI_SPEC_KEY];
   wlmi_spec_key(&spec, sum);
-  for (int i = 0; i < WLM_SIMILAR + 2; i++) {
+  for (int i = 0; i < WLMI_SIMILAR + 2; i++) {
     const wlm_stats stats = snapshot_stats(1000, (int64_t)9000 << octaves[i], 1, (uint64_t)(10 + i));
     add_case(&snapshot, &stats, sum, 32, (const char *const[]){"a", NULL});
   }
   add_case(&snapshot, &here, other, 32, (const char *const[]){"a", NULL});
   const wlmi_decision d = decide_as(&snapshot, &here, &spec);
-  assert_int_equal(d.similar_count, WLM_SIMILAR);
-  for (int i = 0; i < WLM_SIMILAR; i++) assert_int_equal(d.similar[i].nnz, (int64_t)9000 << (1 + i));
+  assert_int_equal(d.similar_count, WLMI_SIMILAR);
+  for (int i = 0; i < WLMI_SIMILAR; i++) assert_int_equal(d.similar[i].nnz, (int64_t)9000 << (1 + i));
   wlmi_snapshot_clear(&snapshot);
 }
 
@@ -716,7 +716,7 @@ TEST(preparation_is_divided_by_the_calls) {
   add_measured(&snapshot, &tuned, amortised);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_decision d = decide_for(&snapshot, &tuned, "p", 32, cases[i].calls);
-    assert_int_equal(d.step, WLM_STEP_FINGERPRINT);
+    assert_int_equal(d.step, WLMI_STEP_FINGERPRINT);
     assert_int_equal(d.calls, cases[i].calls);
     assert_string_equal(d.variant, cases[i].ranked[0]);
     assert_int_equal(d.refused, cases[i].refused);
@@ -736,10 +736,10 @@ TEST(nothing_is_prepared_for_one_call) {
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 1).variant, "plain");
   assert_string_equal(decide_for(&cheap, &tuned, "p", 32, 2).variant, "quick");
   add_measured(&only, &tuned, (const measured[]){{"quick", 1, 2}, {NULL, 0, 0}});
-  assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLM_STEP_RULE);
+  assert_int_equal(decide_for(&only, &tuned, "p", 32, 1).step, WLMI_STEP_RULE);
   add_measured(&only, &alike, (const measured[]){{"plain", 1, 0}, {NULL, 0, 0}});
   wlmi_decision d = decide_for(&only, &tuned, "p", 32, 1);
-  assert_int_equal(d.step, WLM_STEP_SIMILAR);
+  assert_int_equal(d.step, WLMI_STEP_SIMILAR);
   assert_string_equal(d.variant, "plain");
   d = decide_for(&only, &tuned, "p", 32, 2);
   assert_string_equal(d.variant, "quick");

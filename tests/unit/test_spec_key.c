@@ -32,7 +32,7 @@ TEST(keys_are_read_back) {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,new=1",
       "op=mul.custom{init=0;reduce=acc+x},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=,rowptr=i32"};
-  char again[WLM_SPEC_KEY], class[WLM_PROBLEM_CLASS];
+  char again[WLMI_SPEC_KEY], class[WLMI_PROBLEM_CLASS];
   wlmi_spec spec;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     if (wlmi_spec_from_key(keys[i], 24, &spec) != WLM_OK) fail_msg("%s: %s", keys[i], wlm_error_detail());

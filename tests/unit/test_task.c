@@ -8,7 +8,7 @@
 #include "tuner/design.h"
 #include "tuner/task.h"
 
-static const wlmi_limits device = {.target = WLM_TARGET_CUDA, .processors = 132, .l2_bytes = 50 << 20};
+static const wlmi_limits device = {.target = WLMI_TARGET_CUDA, .processors = 132, .l2_bytes = 50 << 20};
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
 static wlmi_task tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
@@ -25,9 +25,9 @@ TEST(states_follow_from_what_is_left) {
   static const struct {
     int64_t left;
     wlmi_task_state state;
-  } cases[] = {{CANDIDATES, WLM_TASK_OPEN}, {CANDIDATES - 1, WLM_TASK_BEGUN},
-               {51, WLM_TASK_BEGUN},        {50, WLM_TASK_LEAST},
-               {1, WLM_TASK_LEAST},         {0, WLM_TASK_DONE}};
+  } cases[] = {{CANDIDATES, WLMI_TASK_OPEN}, {CANDIDATES - 1, WLMI_TASK_BEGUN},
+               {51, WLMI_TASK_BEGUN},        {50, WLMI_TASK_LEAST},
+               {1, WLMI_TASK_LEAST},         {0, WLMI_TASK_DONE}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_task p = tuning(0, 1000, 9000, 32, cases[i].left);
     assert_int_equal(p.state, cases[i].state);
@@ -63,13 +63,13 @@ TEST(cases_longer_than_the_budget_are_skipped) {
   const double room = 1.01 * wlmi_task_seconds(&list[1], NONE_AT_HAND);
   assert_true(wlmi_task_seconds(&list[0], NONE_AT_HAND) > room);
   assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, 0), 2); /* a begun case continues, whatever its time */
-  list[2].state = WLM_TASK_DONE;
+  list[2].state = WLMI_TASK_DONE;
   assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), 1);
-  list[1].state = WLM_TASK_DONE;
+  list[1].state = WLMI_TASK_DONE;
   /* the case with the fewest missing candidates comes last */
   assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), 3);
   assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, 1e9), 0);
-  list[3].state = WLM_TASK_DONE;
+  list[3].state = WLMI_TASK_DONE;
   assert_int_equal(wlmi_tasks_next(list, 4, NONE_AT_HAND, room), -1);
   assert_int_equal(wlmi_tasks_next(list, 0, NONE_AT_HAND, 1e9), -1);
 }
@@ -83,7 +83,7 @@ TEST(time_is_shared_by_distance) {
                             wlmi_tasks_share(list, 3, 2, 60)};
   assert_true(fabs(shares[0] + shares[1] + shares[2] - 60) < 1e-9);
   assert_true(shares[0] > 0 && shares[1] > 3 * shares[0] && shares[2] > 2 * shares[1]);
-  list[2].state = WLM_TASK_DONE;
+  list[2].state = WLMI_TASK_DONE;
   assert_true(fabs(wlmi_tasks_share(list, 3, 0, 60) + wlmi_tasks_share(list, 3, 1, 60) - 60) < 1e-9);
 }
 

@@ -16,7 +16,7 @@ static void report(const wlm_candidate_result *results, int count, wlmi_report *
   wlmi_tune_outcomes outcomes = {0};
   for (int i = 0; i < count; i++) wlmi_tune_outcomes_keep(&outcomes, &results[i]);
   assert_false(outcomes.failed);
-  char starred[WLM_VARIANT_NAME];
+  char starred[WLMI_VARIANT_NAME];
   wlmi_tune_outcomes_report(&outcomes, out, starred);
   assert_true(!*starred || strstr(out->text.data, starred));
   wlmi_tune_outcomes_release(&outcomes);

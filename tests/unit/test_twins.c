@@ -41,7 +41,7 @@ static void check_pin(const tsv_table *pins, int i) {
   wlmi_csr_host csr;
   wlm_stats s;
   wlmi_hash hash;
-  char hex[WLM_HASH_HEX];
+  char hex[WLMI_HASH_HEX];
   make(input, &csr, &s);
   check_rows(&csr);
   near(input, "rows", (double)s.rows, tsv_double(pins, i, "rows"), tolerance);

@@ -37,7 +37,7 @@ TEST(names_become_values_and_names_again) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_variant variant;
-    char name[WLM_VARIANT_NAME];
+    char name[WLMI_VARIANT_NAME];
     assert_status(WLM_OK, wlmi_variant_parse(&families, cases[i].name, &variant));
     assert_int_equal(wlmi_variant_compare(&variant, &cases[i].value), 0);
     assert_true(wlmi_variant_same(&variant, &cases[i].value));
@@ -54,7 +54,7 @@ TEST(unknown_names_are_no_variants) {
   static const char *const names[] = {"",          "rows",      "row",     "row/cf=2",     "row/cf=3,axis=units",
                                       "row/cf=2=", "plain/n=8", "wide/n=", "wide/n=8,n=8", "ro/cf=2,axis=units"};
   const wlmi_variant none = {0};
-  char name[WLM_VARIANT_NAME] = "before";
+  char name[WLMI_VARIANT_NAME] = "before";
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     wlmi_variant variant = {1, {1}};
     wlmi_variant_recognise(&families, names[i], &variant);
@@ -74,17 +74,17 @@ TEST(unknown_names_are_no_variants) {
 TEST(a_full_table_is_an_error) {
   static wlmi_families full;
   char text[16];
-  for (int i = 0; i < WLM_FAMILIES; i++) {
+  for (int i = 0; i < WLMI_FAMILIES; i++) {
     snprintf(text, sizeof text, "family%d", i);
     assert_status(WLM_OK, wlmi_families_add(&full, text, ""));
   }
   assert_status(WLM_ERR_TEMPLATE, wlmi_families_add(&full, "another", ""));
-  for (int i = 0; i < WLM_PARAMETER_VALUES; i++) {
+  for (int i = 0; i < WLMI_PARAMETER_VALUES; i++) {
     snprintf(text, sizeof text, "%d", i);
     assert_status(WLM_OK, wlmi_families_add_value(&full, "p", text));
   }
   assert_status(WLM_ERR_TEMPLATE, wlmi_families_add_value(&full, "p", "another"));
-  for (int i = 1; i < WLM_PARAMETERS; i++) {
+  for (int i = 1; i < WLMI_PARAMETERS; i++) {
     snprintf(text, sizeof text, "p%d", i);
     assert_status(WLM_OK, wlmi_families_add_value(&full, text, "1"));
   }

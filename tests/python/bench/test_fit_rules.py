@@ -41,7 +41,7 @@ def test_a_bound_separates_long_rows(tmp_path: Path) -> None:
     short = {longest: {ROW: 100, MERGE: 150} for longest in range(20, 40)}
     long = {longest: {ROW: 900, MERGE: 200} for longest in range(3000, 3020)}
     printed = rules_of(tmp_path / "tuned.jsonl", short | long)
-    first, second = (line for line in printed.splitlines() if "WLM_TARGET_CUDA" in line)
+    first, second = (line for line in printed.splitlines() if "WLMI_TARGET_CUDA" in line)
     assert '"row_vec/lanes=128/@,vector=@,batch=4"' in first
     assert 40 <= int(first.split(",")[5]) < 3000
     assert '"merge_path/items=256,lanes=128/@,vector=@,batch=4,prepared=0"' in second

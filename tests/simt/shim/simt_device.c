@@ -22,7 +22,7 @@ typedef struct kernel {
 
 typedef struct simt_module {
   wlmi_module *library;
-  kernel kernels[WLM_MAX_PASSES];
+  kernel kernels[WLMI_MAX_PASSES];
 } simt_module;
 
 static void simt_close(wlmi_device *device) {
@@ -63,7 +63,7 @@ static simt_args takes(const wlmi_program *program) {
                                                   : SIMT_ARGS;
 }
 
-static wlm_status load_kernels(simt_module *module, const wlmi_program *program, void *kernels[WLM_MAX_PASSES]) {
+static wlm_status load_kernels(simt_module *module, const wlmi_program *program, void *kernels[WLMI_MAX_PASSES]) {
   void *range = wlmi_host_module_symbol(module->library, "simt_shared_range");
   for (int i = 0; i < program->pass_count; i++) {
     void *function = wlmi_host_module_symbol(module->library, program->passes[i].kernel);
@@ -86,7 +86,7 @@ static void simt_unload(wlmi_device *device, wlmi_module *opaque) {
 }
 
 static wlm_status simt_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
-                            void *kernels[WLM_MAX_PASSES], wlmi_module **out) {
+                            void *kernels[WLMI_MAX_PASSES], wlmi_module **out) {
   simt_module *module = wlmi_alloc_zero(1, sizeof *module);
   *out = (wlmi_module *)module;
   if (!module) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "module");
@@ -133,7 +133,7 @@ wlm_status simt_device_open(wlmi_device **out) {
   simt->device.info = (wlmi_device_info){
       .kind = "simt",
       .name = "CUDA threads as fibers",
-      .limits = {.target = WLM_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448}};
+      .limits = {.target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448}};
   *out = &simt->device;
   return WLM_OK;
 }
