@@ -794,9 +794,8 @@ def _numbers_to(bits: int) -> torch.Tensor:
         return torch.arange(2**bits + 1, dtype=_plan.index_type(2**bits, 0, 0))
 
 
-_MOST_DIVIDED = (
-    2**15
-)  # numbers on the CPU, of which PyTorch takes longer for types than for threads
+# Numbers on the CPU that one thread divides sooner than PyTorch begins to.
+_MOST_DIVIDED = 2**15
 _GAP = 31  # less than a number of indices whose arrays are aligned
 
 
