@@ -10,6 +10,7 @@ of the ways that are asked for. The other ranks wait.
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -284,14 +285,18 @@ class _Suite(Suite):
         try:
             if dist.get_rank() == 0:
                 return super().run(settings, output)
-            bench = Workbench(settings)
-            while (case := _send(None)) is not None:
-                bench.measure(case)
+            _measure_sent(Workbench(settings))
             return 0
         finally:
             if dist.get_rank() == 0:
                 _send(None)
             dist.destroy_process_group()
+            gc.collect()  # threads of a group that a cycle keeps may abort a process at its end
+
+
+def _measure_sent(bench: Workbench) -> None:
+    while (case := _send(None)) is not None:
+        bench.measure(case)
 
 
 SUITE = _Suite(
