@@ -43,4 +43,5 @@ for step in range(40):
     if graph.rank == 0 and step % 13 == 0:
         print(f"step {step}: loss {loss:.4f}")
 print(graph.explain())
+del graph, hidden, out, loss  # the graph keeps the group
 dist.destroy_process_group()
