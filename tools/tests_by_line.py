@@ -1,7 +1,7 @@
 """Which tests run each line, and which of them fails after a change: for tools/mutate --random.
 
-Of the C code by the counters of gcov, of the Python package by coverage.py. What is known of a test stays in a file, so
-that a map goes on where it was stopped.
+gcov counts the lines of C, coverage.py those of the Python package. The lines of each test are kept in a file, so an
+interrupted map continues with the next test.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ at most the budget on the test nodes.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,12 +25,13 @@ from bench.pytorch import accuracy
 from bench.pytorch.accuracy import load_any, recipe_of
 from bench.pytorch.cases import Suite
 from bench.pytorch.sampled import metric_of
+from bench.pytorch.timing import synchronise
 from bench.pytorch.training import train
 from bench.results_file import Line
 from warploom._problem import SAMPLES
 from warploom.torch import Sample, Sampling, calibrate, sampling
 
-GRAPHS = ("tolokers", "planted:reddit", "planted:proteins", "amazon-computers")
+GRAPHS = ("tolokers", "planted:reddit", "planted:proteins")
 MODELS = {"gcn": GCNConv, "sage": SAGEConv}
 BUDGETS = (0.5, 1.0, 2.0)  # points
 WIDTHS = (16, 32, 64, 128, 256, 512)
@@ -108,15 +110,13 @@ class Workbench:
     def seconds(self, model: nn.Module) -> float:
         """The median time of an inference."""
         times = []
-        for _ in range(1 + self.settings.samples):
-            for moment in range(2):
-                if self.device.type == "cuda":
-                    torch.cuda.synchronize()
-                if moment == 0:
-                    began = time.perf_counter()
-                    self.infer(model)
+        for _ in range(1 + self.settings.samples):  # the first may compile kernels
+            synchronise(self.device)
+            began = time.perf_counter()
+            self.infer(model)
+            synchronise(self.device)
             times.append(time.perf_counter() - began)
-        return sorted(times[1:])[len(times[1:]) // 2]
+        return statistics.median(times[1:])
 
 
 def _others(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:

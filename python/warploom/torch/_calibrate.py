@@ -50,8 +50,7 @@ class _Product(NamedTuple):
 class _Layer:
     """What a layer multiplied in the exact pass."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self) -> None:
         self.graphs: dict[str, None] = {}
         self.longest = 0
 
@@ -87,7 +86,7 @@ class _Job:
 
     def note(self, name: str, product: _Product) -> None:
         """Note a layer and its graph."""
-        found = self.layers.setdefault(name, _Layer(len(self.layers)))
+        found = self.layers.setdefault(name, _Layer())
         found.graphs[_sampling.fingerprint_of(product.graph)] = None
         lengths = product.graph.rowptr.diff()
         found.longest = max(found.longest, int(lengths.max()) if lengths.numel() else 0)
