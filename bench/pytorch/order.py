@@ -136,7 +136,8 @@ def _peak(training: Callable[[], Any], device: torch.device) -> float | None:
     """What the allocator has reserved at the peak of a step, in MB."""
     if device.type != "cuda":
         return None
-    _release()
+    gc.collect()
+    torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     training()
     torch.cuda.synchronize()
@@ -144,8 +145,10 @@ def _peak(training: Callable[[], Any], device: torch.device) -> float | None:
 
 
 def _release() -> None:
+    """Free what ended trainings held, and the workspaces of cuBLAS, one of each stream. A captured
+    step reads them in each replay, so none must be left."""
     gc.collect()
-    torch._C._cuda_clearCublasWorkspaces()  # each stream has one
+    torch._C._cuda_clearCublasWorkspaces()
     torch.cuda.empty_cache()
 
 

@@ -131,6 +131,7 @@ def refuse_transforms(name: str, operands: Sequence[Any], is_eager: bool) -> Non
 
 
 _is_of_grads: Any = getattr(_functorch, "is_legacy_batchedtensor", lambda tensor: False)
+_LEVELS = 64  # at most, of is_grads_batched within itself
 
 
 def is_batched(tensors: Sequence[Any]) -> bool:
@@ -142,6 +143,12 @@ def is_batched(tensors: Sequence[Any]) -> bool:
     return False
 
 
+def _is_of_level(tensor: Any, level: int) -> bool:
+    """Whether a tensor of is_grads_batched is batched at a level; else that dimension is new."""
+    sizes = [torch._remove_batch_dim(tensor, level, size, 0).shape[0] for size in (1, 2)]
+    return sizes[0] == sizes[1]
+
+
 def for_each_of_batch(function: Any, given: Sequence[Any]) -> Sequence[Any]:
     """`function(given)`, which takes and gives tensors and None, for each of a batch in turn.
 
@@ -150,14 +157,19 @@ def for_each_of_batch(function: Any, given: Sequence[Any]) -> Sequence[Any]:
     if not is_batched(given):
         return function(given)  # type: ignore[no-any-return]
     add: Any
-    if any(one is not None and _is_of_grads(one) for one in given):
-        level = torch._C._vmapmode_increment_nesting() - 1
-        torch._C._vmapmode_decrement_nesting()
+    of_grads = {at: one for at, one in enumerate(given) if one is not None and _is_of_grads(one)}
+    if of_grads:
+        # The innermost level. On a GPU, backward passes run in a thread that does not know it.
+        level = next(
+            at
+            for at in reversed(range(_LEVELS))
+            if any(_is_of_level(one, at) for one in of_grads.values())
+        )
         add = torch._add_batch_dim
         whole = {
             at: torch._remove_batch_dim(one, level, 0, 0)
-            for at, one in enumerate(given)
-            if one is not None and _is_of_grads(one)
+            for at, one in of_grads.items()
+            if _is_of_level(one, level)
         }
         leave: Any = contextlib.nullcontext()
     else:

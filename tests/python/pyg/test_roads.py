@@ -387,7 +387,9 @@ def test_hooks_of_features_of_edges(cls):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: pyg.GCNConv(8, 5), lambda: pyg.SAGEConv(8, 5), Linear], ids=str
+    "make",
+    [lambda: pyg.GCNConv(8, 5), lambda: pyg.SAGEConv(8, 5), Linear],
+    ids=["GCNConv", "SAGEConv", "Linear"],
 )
 def test_a_method_of_the_class_is_replaced(make, monkeypatch):
     layer, x = make(), draw(NODES, 8).float()

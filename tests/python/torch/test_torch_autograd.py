@@ -1,6 +1,7 @@
 """gradcheck and second derivatives, sddmm and edge_softmax, dispatch modes, Python's calls."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from torch_oracle import Noted, close, count_calls, gradients, operand, product, random_graph
 from warploom.torch import Graph, attention, edge_softmax, gat, gatv2, message, sddmm, spmm
+from warploom.torch._internals import for_each_of_batch
 
 
 @pytest.mark.parametrize("once", [False, True])
@@ -52,10 +54,11 @@ def test_gradients_of_later_steps(has_values, reduce, message, once, device):
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("reduce", ["sum", "max"])
 def test_quotients_whose_parts_are_out_of_range(reduce, once, device):
-    """1 / b and b * b leave the range of float32 where the gradients of a / b do not."""
+    """1 / b and b * b leave the range of float32 where the gradients of a / b do not. Products of
+    dC and a stay in it: atomics, which sum them for a graph of one use, drop denormals."""
     graph = Graph.from_edge_index(torch.tensor([[0, 1, 2], [0, 1, 2]], device=device), once=once)
     entries = [1e-40, 1e20, 1e-25]  # the first is denormal
-    values = torch.tensor([1e-30, 1e10, 1e-30], device=device, requires_grad=True)
+    values = torch.tensor([1e-30, 1e10, 1e-20], device=device, requires_grad=True)
     b = torch.tensor([[one] * 2 for one in entries], device=device, requires_grad=True)
     x = torch.tensor([[0.0] * 2, [1.0] * 2, [1e-10] * 2], device=device)
     c = spmm(graph, b, values, reduce=reduce, message="rdiv")
@@ -383,6 +386,24 @@ def test_batches_of_gradients(compiles, device):
                 torch.testing.assert_close(one, other)
         for one, other in zip(torch.func.vmap(backward)(x[:0]), operands, strict=True):
             assert one.shape == (0, *other.shape)
+
+
+def test_batches_of_gradients_in_another_thread():
+    """As in backward passes on a GPU, whose thread does not know the levels of vmap."""
+    given = torch.rand(3, 2, 4)
+    outer, inner = (torch._C._vmapmode_increment_nesting() for _ in range(2))
+    try:
+        x = torch._add_batch_dim(torch._add_batch_dim(given, 0, outer), 0, inner)
+        y = torch._add_batch_dim(given[:, 0], 0, outer)
+        with ThreadPoolExecutor(1) as threads:
+            both = lambda tensors: [tensors[0] + tensors[1], None]  # noqa: E731
+            sums, nothing = threads.submit(for_each_of_batch, both, [x, y]).result()
+        sums = torch._remove_batch_dim(torch._remove_batch_dim(sums, inner, 2, 0), outer, 3, 0)
+    finally:
+        for _ in range(2):
+            torch._C._vmapmode_decrement_nesting()
+    assert nothing is None
+    torch.testing.assert_close(sums, given + given[:, :1])
 
 
 def test_batches_of_second_derivatives():
