@@ -84,10 +84,10 @@ static xla_error *run(const xla_frame *frame, entry *e, void *stream) {
               wlm_error_detail());
 }
 
-static xla_error *handle(const xla_frame *frame, int is_gpu, uint32_t traits) {
+static xla_error *handle(const xla_frame *frame, int is_gpu) {
   const xla_api *api = frame->api;
   for (xla_extension *x = frame->extension; x; x = x->next)
-    if (x->type == XLA_EXTENSION_METADATA) return describe(api, traits, x->metadata);
+    if (x->type == XLA_EXTENSION_METADATA) return describe(api, is_gpu ? XLA_MAY_BE_RECORDED : 0, x->metadata);
   const xla_attributes *given = &frame->attributes;
   const xla_scalar *key = given->count == 1 && given->kinds[0] == XLA_ATTRIBUTE_SCALAR ? given->values[0] : NULL;
   xla_stream_args stream = {sizeof stream, NULL, frame->context, NULL};
@@ -106,8 +106,7 @@ static xla_error *handle(const xla_frame *frame, int is_gpu, uint32_t traits) {
   return run(frame, e, stream.stream);
 }
 
-static xla_error *on_host(xla_frame *frame) { return handle(frame, 0, 0); }
-static xla_error *on_gpu(xla_frame *frame) { return handle(frame, 1, 0); }
-static xla_error *recorded(xla_frame *frame) { return handle(frame, 1, XLA_MAY_BE_RECORDED); }
+static xla_error *on_host(xla_frame *frame) { return handle(frame, 0); }
+static xla_error *on_gpu(xla_frame *frame) { return handle(frame, 1); }
 
-void *warploom_jax_handler(int kind) { return (void *)(kind == 0 ? on_host : kind == 1 ? on_gpu : recorded); }
+void *warploom_jax_handler(int is_gpu) { return (void *)(is_gpu ? on_gpu : on_host); }

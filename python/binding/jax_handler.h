@@ -21,6 +21,5 @@ typedef struct warploom_jax_call {
 int warploom_jax_add(int64_t key, int device, wlm_plan *plan, const warploom_jax_call *call, const int *offsets,
                      int arguments, int results);
 
-/* The handlers as XLA takes them: of the host (0), of GPUs (1), and of GPUs if XLA may record calls in CUDA graphs (2).
- */
-void *warploom_jax_handler(int kind);
+/* The handler of the host or of GPUs as XLA takes it. XLA may record the calls on GPUs in its CUDA graphs. */
+void *warploom_jax_handler(int is_gpu);

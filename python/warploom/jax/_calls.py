@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -169,9 +168,8 @@ def _message_layout(request: Request) -> Layout:
 
 @functools.cache
 def _register() -> None:
-    on_gpu = 2 if os.environ.get("WARPLOOM_JAX_RECORD") else 1
-    for kind, platform, target in zip((0, on_gpu), ("cpu", "CUDA"), _TARGETS.values()):
-        address = int(ffi.cast("uintptr_t", lib.warploom_jax_handler(kind)))
+    for is_gpu, (platform, target) in enumerate(zip(("cpu", "CUDA"), _TARGETS.values())):
+        address = int(ffi.cast("uintptr_t", lib.warploom_jax_handler(is_gpu)))
         capsule = jax.ffi.pycapsule(ctypes.c_void_p(address))
         jax.ffi.register_ffi_target(target, capsule, platform)
 
