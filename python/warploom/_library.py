@@ -82,6 +82,7 @@ def own(
         handle: Any,
         parents: tuple[Any, ...] = parents,
         is_ending: Callable[[], bool] = sys.is_finalizing,
+        is_gone: Callable[[str], bool] = is_gone,  # modules have lost their names at the end
     ) -> None:
         if not is_gone(device) and (at_exit or not is_ending()):
             destroy(handle)
