@@ -205,7 +205,9 @@ def test_order(tmp_path, capsys):
     out = tmp_path / "order.jsonl"
     assert main(["order", "--quick", "--only", "/sage/", "--out", str(out)]) == 0
     lines = read(out)
-    assert [line["inputs"] for line in lines] == ["constant", "dropout"]
+    modes = ["eager", "captured"] if torch.cuda.is_available() else ["eager"]
+    wanted = [*(("constant", mode) for mode in modes), ("dropout", modes[-1])]
+    assert [(line["inputs"], line["mode"]) for line in lines] == wanted
     for line in lines:
         assert line["us"] > 0 and line["before_us"] > 0 and line["pyg_us"] > 0
         assert max(line["max_rel_err"].values()) < 1e-4 and "failed" not in line
@@ -248,8 +250,8 @@ def test_layers(tmp_path, capsys):
     lines = read(out)[4:]
     assert [line["type"] for line in lines] == ["f16", "bf16", "autocast"] * 2
     for line in lines:
-        assert line["us"] > 0 and 1e-5 < line["max_rel_err"] < 0.1
-        assert 1e-5 < line["pyg_max_rel_err"] < 0.1
+        assert line["us"] > 0 and 1e-5 < line["pyg_max_rel_err"] < 0.3
+        assert 1e-5 < line["max_rel_err"] < 2 * line["pyg_max_rel_err"]
     with pytest.raises(ValueError, match="--layers: gcn is unknown"):
         main(["layers", "--layers", "gcn"])
 
