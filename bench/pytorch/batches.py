@@ -7,6 +7,7 @@ of molecules; blocks are those of a neighbour sampler.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -255,6 +256,7 @@ def measure(case: Case, kept: _Kept) -> Line:
     device, program = kept.device, PROGRAMS[case.program]
     batches, wanted = kept.of(case.program)
     if device.type == "cuda":
+        gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     pyg.report(reset=True)

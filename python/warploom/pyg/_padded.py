@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -64,7 +65,8 @@ def padded(
         learned from the first 16 batches.
     labels: attributes that are -100 (of integers) or NaN for ghosts. Losses of classes leave out
         -100. A loss of numbers that forgets the mask becomes NaN.
-    device: where batches go, by one copy; None = the GPU if there is one.
+    device: where batches go, by one copy; None = the GPU if there is one. For a GPU a thread fills
+        a batch during the step before it, so the loader is asked one batch ahead.
 
     A batch gets ghosts: copies of real nodes in graphs of their own behind the last one, and edges
     between these. `batch.node_mask`, `edge_mask` and `graph_mask` say what is real, and
@@ -119,8 +121,20 @@ class Padded:
             first = list(islice(batches, _LEARNT_FROM))
             self._learn(first)
             batches = chain(first, batches)
-        for data in batches:
-            yield self.pad(data)
+        if self.device.type == "cuda":
+            yield from _one_ahead(batches, self._pad_on_stream)
+        else:
+            yield from map(self.pad, batches)
+
+    def _pad_on_stream(self) -> Callable[[Any], Any]:
+        """`pad` for another thread, on the stream that is the current one of this thread."""
+        stream = torch.cuda.current_stream(self.device)
+
+        def pad(data: Any) -> Any:
+            with torch.cuda.stream(stream):
+                return self.pad(data)
+
+        return pad
 
     def _learn(self, batches: list[Any]) -> None:
         """Learn sizes, and which attributes belong to nodes, edges or graphs."""
@@ -142,6 +156,26 @@ class Padded:
         made = _Filled(self, data, have, have if size is None else size).made()
         made.__dict__[EAGER] = size is None
         return made
+
+
+def _one_ahead(
+    batches: Iterator[Any], function: Callable[[], Callable[[Any], Any]]
+) -> Iterator[Any]:
+    """What functions make of the batches, in a thread, while the caller works with the one before.
+
+    A batch is drawn when the one before it was made, so a loader may have one memory for all.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        waiting = [thread.submit(function(), batch) for batch in islice(batches, 1)]
+        while waiting:
+            made, failure = waiting.pop().result(), None
+            try:
+                waiting = [thread.submit(function(), batch) for batch in islice(batches, 1)]
+            except Exception as error:  # follows the batch before it
+                failure = error
+            yield made
+            if failure is not None:
+                raise failure
 
 
 # ---- sizes ---------------------------------------------------------------------------------------

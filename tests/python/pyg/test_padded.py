@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import itertools
+import threading
 import warnings
 
 import pytest
@@ -16,7 +17,7 @@ from torch_geometric.data import Data, HeteroData  # noqa: E402
 from torch_geometric.loader import DataLoader  # noqa: E402
 
 import warploom.pyg  # noqa: E402
-from warploom.pyg import _ghosts, padded  # noqa: E402
+from warploom.pyg import _ghosts, _padded, padded  # noqa: E402
 from warploom.torch import _capture, capture  # noqa: E402
 from warploom.torch._capture_reads import Reads  # noqa: E402
 
@@ -524,3 +525,37 @@ def test_another_type_in_the_middle(cuda):
                 run(loader.pad(data)), loader.pad(data).x.sum() + made[0].num_graphs
             )
     assert run.reason is None and run.captures == 2
+
+
+def test_one_batch_ahead():
+    """A loader is asked for a batch when the one before was made, and its error comes last."""
+    events = []
+
+    def batches():
+        memory = [0]  # of all batches
+        for number in range(4):
+            events.append(f"draw {number}")
+            memory[0] = number
+            yield memory
+        raise OSError("no more")
+
+    def double(batch):
+        assert threading.current_thread() is not threading.main_thread()
+        return 2 * batch[0]
+
+    for _ in range(2):
+        events.clear()
+        found = _padded._one_ahead(batches(), lambda: double)
+        assert next(found) == 0 and events == ["draw 0", "draw 1"]
+        assert [next(found) for _ in range(3)] == [2, 4, 6]
+        with pytest.raises(OSError, match="no more"):
+            next(found)
+    found = _padded._one_ahead(iter([[1], ["x", None]]), lambda: lambda batch: batch[0] + 1)
+    assert next(found) == 2
+    with pytest.raises(TypeError):  # of the function
+        next(found)
+    assert list(_padded._one_ahead(iter([]), lambda: double)) == []
+    found = _padded._one_ahead(batches(), lambda: double)
+    next(found)
+    found.close()
+    assert not [one for one in threading.enumerate() if "ThreadPool" in one.name]
