@@ -139,6 +139,8 @@ def _add_reports(commands: Any) -> None:
     report = commands.add_parser("report", help="write an HTML report of a database")
     results = "of bench core or compare --json, for the verdict"
     report.add_argument("results", nargs="*", type=Path, help=results)
+    sampling = "a setting that warploom.torch.calibrate saved; repeatable"
+    report.add_argument("--sampling", type=Path, action="append", default=[], help=sampling)
     report.add_argument("-o", dest="output", metavar="FILE", required=True, help="- for stdout")
     database = report.add_mutually_exclusive_group()
     database.add_argument("--db", help="the database; by default that of the user")
@@ -222,7 +224,8 @@ def _report(options: argparse.Namespace) -> int:
     from bench.reports.report import report
 
     where = ["--db", options.db] if options.db else ["--system"] if options.system else []
-    report(options.warploom, where, options.device, options.results, options.output)
+    given = options.results, options.sampling
+    report(options.warploom, where, options.device, *given, options.output)
     return 0
 
 

@@ -98,6 +98,11 @@ def _finish(figure: Figure, axes: Axes) -> str:
         figure.legend(
             handles, labels, loc="upper center", bbox_to_anchor=place, ncols=columns, frameon=False
         )
+    return encoded(figure)
+
+
+def encoded(figure: Figure) -> str:
+    """A picture as a data URI."""
     text = StringIO()
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "warploom", "font.family": "sans-serif"}
     with matplotlib.rc_context(style):

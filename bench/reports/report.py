@@ -145,6 +145,20 @@ def _coverage(cases: pd.DataFrame) -> Iterator[dict[str, Any]]:
         yield _figure(picture, alt, caption, plane=plane.attribute())
 
 
+def _samplings(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Settings that `warploom.torch.calibrate` saved: time against loss, and their text."""
+    if not files:
+        return
+    from bench.reports.trade import plot  # needs torch
+    from warploom.torch import Sampling
+
+    for file in files:
+        setting = Sampling.load(file)
+        alt = "Time of an inference against the loss of each setting, with the budget as a line"
+        made = _figure(pictures.encoded(plot(setting)), alt, "time against loss", file.name)
+        yield {"figure": made, "text": setting.explain()}
+
+
 # ---- the data of the page's script --------------------------------------------------------------
 
 
@@ -207,8 +221,14 @@ def _data(database: Database, keys: Sequence[str]) -> str:
 # ---- the page -----------------------------------------------------------------------------------
 
 
-def make_page(database: Database, results: Sequence[Path], made_by: str) -> str:
-    """Return the page. `results` are files of bench core or compare --json, for the verdict."""
+def make_page(
+    database: Database, results: Sequence[Path], samplings: Sequence[Path], made_by: str
+) -> str:
+    """Return the page.
+
+    results: files of bench core or compare --json, for the verdict.
+    samplings: files that `warploom.torch.Sampling.save` wrote.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "page"),
         autoescape=True,
@@ -216,6 +236,7 @@ def make_page(database: Database, results: Sequence[Path], made_by: str) -> str:
         trim_blocks=True,
     )
     content: dict[str, Any] = {"facts": list(_facts(database)), "made_by": made_by}
+    content["samplings"] = list(_samplings(samplings))
     content["now"] = _date(datetime.now(timezone.utc).timestamp())
     if not database.device_class:
         return environment.get_template("empty.html").render(content)
@@ -238,10 +259,11 @@ def make_page(database: Database, results: Sequence[Path], made_by: str) -> str:
 
 
 def report(
-    program: str, where: Sequence[str], device: str | None, results: Sequence[Path], output: str
-) -> None:
+    program: str, where: Sequence[str], device: str | None, results: Sequence[Path],
+    samplings: Sequence[Path], output: str,
+) -> None:  # fmt: skip
     """Write the report of a database to a file, or to standard output for "-"."""
-    page = make_page(load(program, where, device), results, version(program))
+    page = make_page(load(program, where, device), results, samplings, version(program))
     if output == "-":
         sys.stdout.write(page)
     else:

@@ -12,7 +12,10 @@ from warploom.torch import Sampling
 
 def draw(path: Path, prefix: str) -> None:
     """Write PREFIX.svg and PREFIX.png."""
-    setting = Sampling.load(path)
+    save(plot(Sampling.load(path)), prefix)
+
+
+def plot(setting: Sampling) -> Figure:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     chosen = {name: layer.sample for name, layer in setting.layers.items()}
@@ -31,4 +34,4 @@ def draw(path: Path, prefix: str) -> None:
     axes.set_xlim(left=0)
     axes.grid(color="#dddddd")
     axes.legend(loc="upper right")
-    save(figure, prefix)
+    return figure

@@ -425,6 +425,24 @@ def test_with_the_real_program(tmp_path):
     assert data_of(text)["cases"][0]["rows"] == 300
 
 
+def test_samplings(page, program):
+    """Settings of calibrate; their names are data."""
+    torch = pytest.importorskip("warploom.torch")
+    some, layer = torch.Sample(16, "bucket"), torch.LayerSampling
+    tried = (
+        torch.Tried({EVIL: some}, 700, 0.004, 0.009, 10),
+        torch.Tried({EVIL: None}, 1400, 0, 0, 1),
+    )
+    of = ("0", 0.01, 0.95, EVIL, "cpu", 0.004, 0.009, 700, 1400)
+    torch.Sampling({EVIL: layer(some)}, *of, tried).save(program.folder / "serve.json")
+    text = page("--sampling", program.folder / "serve.json")
+    before = page()
+    assert text.count("<img") == before.count("<img") + 1 and "Budgets of accuracy" not in before
+    assert "serve.json" in text and EVIL not in text and "2.0 times as fast" in text
+    with pytest.raises(FileNotFoundError):
+        page("--sampling", program.folder / "missing.json")
+
+
 def test_standard_output(program, capsys):
     assert main(["report", "-o", "-", "--warploom", str(program.path)]) == 0
     assert "<!DOCTYPE html>" in capsys.readouterr().out
