@@ -324,6 +324,15 @@ class Rows:
         y = self._new(x, 0).scatter_add_(self._axis, self._of(x), x)
         return self.divide(y) if name == "mean" else y
 
+    def sum_of_line(self, src: Tensor) -> Tensor | None:
+        """The sum of each row of a src with one dimension, which needs none of the views that take
+        as long as a small sum does; None where it has more, or the library computes."""
+        if type(self) is not Rows or src.shape != self._given.shape or src.dim() > 1:
+            return None
+        if src.dtype in _HALVES:
+            return None
+        return src.new_zeros(self.rows).scatter_add_(0, self._given.long(), src)
+
     def extreme(self, x: Tensor, name: str, want_places: bool) -> tuple[Tensor, Tensor | None]:
         """The maximum or minimum of each row, and the first line of the part that has it: the
         number of lines where there is none, and None where neither the caller nor a gradient wants

@@ -112,6 +112,10 @@ def _rows(
 
 def _reduce(src: Tensor, rows: Rows, out: Tensor | None, reduce: str, want_places: bool) -> Any:
     """A reduction, and of a maximum or minimum the places that are wanted."""
+    if out is None and reduce in ("sum", "add"):
+        found = rows.sum_of_line(src)
+        if found is not None:
+            return found, None
     x = rows.front(src)
     if reduce in ("min", "max"):
         found, places = rows.extreme(x, reduce, want_places or out is not None)
