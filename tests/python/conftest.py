@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -11,6 +12,10 @@ for _name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
 
 # Tests run beside others, where OpenMP threads that spin while they wait would occupy the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# ./check --full tests kernels as users get them.
+if not os.environ.get("WARPLOOM_FULL"):
+    os.environ.setdefault("WARPLOOM_CC", str(Path(__file__).with_name("quick_cc")))
 
 # Hypothesis runs the same examples each time; ./check --full runs many more, which are random.
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
