@@ -1,7 +1,7 @@
 """Budgets of accuracy: what `calibrate` chooses on validation nodes, held against the test nodes.
 
-The fastest setting found by trying all has one strategy and S in a subset of the layers, and loses
-at most the budget on the test nodes.
+The fastest setting found by trying all, for the first seed, has one strategy and S in a subset of
+the layers, and loses at most the budget on the test nodes.
 """
 
 from __future__ import annotations
@@ -153,17 +153,19 @@ def run_case(case: Case, bench: Workbench) -> Line:
         exact_us = bench.seconds(model) * 1e6
         with sampling(found):
             sampled, us = bench.test_metric(model), bench.seconds(model) * 1e6
-        best = min(us, exact_us) if exact - sampled <= case.budget else exact_us
-        for other in _others(found, bench.settings.widths):
-            with sampling(other):
-                other_us = bench.seconds(model) * 1e6
-                if other_us < best and exact - bench.test_metric(model) <= case.budget:
-                    best = other_us
+        is_held, best = exact - sampled <= case.budget, None
+        if case.seed == 0:  # whose settings take long to try
+            best = min(us, exact_us) if is_held else exact_us
+            for other in _others(found, bench.settings.widths):
+                with sampling(other):
+                    other_us = bench.seconds(model) * 1e6
+                    if other_us < best and exact - bench.test_metric(model) <= case.budget:
+                        best = other_us
     return {
         **data.facts(),
         "exact_metric": exact,
         "metric": sampled,
-        "held": exact - sampled <= case.budget,
+        "held": is_held,
         "expected_loss": 100 * found.loss,
         "bound": 100 * found.bound,
         "us": us,
