@@ -160,6 +160,8 @@ def _propagate(
         return propagate(layer, edge_index, size, **kwargs)
     weight = kwargs.get("edge_weight")
     if type(edge_index) is PartitionedGraph:
+        if type(layer) not in ALWAYS:  # PyG's forward would leave out its norm or self loops
+            raise Refused(f"{type(layer).__name__} on a PartitionedGraph")
         return _partitioned.propagate(layer, edge_index, reduce, x, weight)
     if torch.compiler.is_compiling():
         given = _aggregation(layer, edge_index, size, x, weight, False)

@@ -590,6 +590,9 @@ def check_pyg_options():
         (nn.GCNConv(6, 4), (weights[:3],), "edge weights that do not match"),
         (nn.GATConv(6, 4, edge_dim=2), (weights,), "edge features or two kinds"),
         (nn.GATv2Conv(6, 4), (), "attention with edges as PartitionedGraph"),
+        (nn.SGConv(6, 4), (), "SGConv on a PartitionedGraph"),
+        (nn.APPNP(2, 0.1), (), "APPNP on a PartitionedGraph"),
+        (nn.SimpleConv(combine_root="self_loop"), (), "SimpleConv on a PartitionedGraph"),
     ):
         pyg.report(reset=True)
         with pyg.accelerate(wait=False), pytest.raises(ValueError, match="only supports"):
