@@ -22,6 +22,7 @@ from torch_geometric.nn import (
     GatedGraphConv,
     GCN2Conv,
     GCNConv,
+    LEConv,
     MessagePassing,
     MixHopConv,
     PDNConv,
@@ -30,6 +31,7 @@ from torch_geometric.nn import (
 )
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv import gcn_conv
+from torch_geometric.utils import add_self_loops, degree, remove_self_loops
 
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer, pays
@@ -253,6 +255,28 @@ def _looped(
     return _remembered(memory, (original, args, *kwargs.items()), edge_index, None, compute)
 
 
+def clustered(edge_index: Tensor, nodes: int, diagonal: float) -> tuple[Tensor, Tensor]:
+    """The edges of a ClusterGCNConv, with self loops, and their weights; kept for an edge_index.
+
+    diagonal: how much more a loop weighs.
+    """
+
+    def make() -> tuple[Tensor, Tensor]:
+        edges, _ = remove_self_loops(edge_index)
+        count = edges.size(1)
+        edges, _ = add_self_loops(edges, num_nodes=nodes)
+        inverse = 1.0 / degree(edges[1], num_nodes=nodes).clamp_(1.0)
+        weight = inverse[edges[1]]
+        weight[count:] += diagonal * inverse
+        return edges, weight
+
+    memory = _memory(edge_index)
+    if memory is None:
+        return make()
+    key = (clustered, nodes, diagonal)
+    return _remembered(memory, key, edge_index, None, make)  # type: ignore[no-any-return]
+
+
 # ---- relations -----------------------------------------------------------------------------------
 
 
@@ -280,7 +304,7 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
 def install() -> None:
     """Wrap these functions in the modules that use them, and the layers of these modules."""
     runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
-    classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv))
+    classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv, LEConv))
     for name in (NORM, MASKED, *LOOPS):
         wrap = passing(runs.get(name, _looped))
         for module in modules_with(name):

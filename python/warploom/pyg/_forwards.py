@@ -1,7 +1,7 @@
 """The forward of layers that are a sparse product and a linear map, in the order that pays.
 
-GCNConv, SAGEConv, GraphConv, GINConv, SGConv, SSGConv, TAGConv and ChebConv in eager code, for sums
-and means. What these forwards do not serve runs in PyG's, whose `propagate` is served in its order.
+The layers of FORWARDS in eager code, for sums and means. What these forwards do not serve runs in
+PyG's, whose `propagate` is served in its order.
 """
 
 from __future__ import annotations
@@ -12,27 +12,42 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear, normalize
+from torch.nn.functional import dropout, linear, normalize
 from torch_geometric.nn import (
+    APPNP,
+    ARMAConv,
     ChebConv,
+    ClusterGCNConv,
     GCNConv,
     GINConv,
     GraphConv,
+    LEConv,
     MessagePassing,
     SAGEConv,
     SGConv,
     SSGConv,
     TAGConv,
 )
-from torch_geometric.nn.conv import gcn_conv, sg_conv, ssg_conv, tag_conv
+from torch_geometric.nn.conv import appnp, arma_conv, gcn_conv, sg_conv, ssg_conv, tag_conv
 
 from warploom.pyg import _compiled, _names, _norm
 from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum, pays, reduction_of
+from warploom.pyg._edge_lists import clustered
 from warploom.pyg._kept import Operands
-from warploom.pyg._orders import aggregates, constants, map_of, note, ordered
+from warploom.pyg._orders import (
+    Map,
+    aggregates,
+    constants,
+    map_of,
+    may_reorder,
+    note,
+    ordered,
+    without_map,
+)
 from warploom.pyg._products import operands
 from warploom.pyg._propagate import serving
 from warploom.pyg._switch import replace
+from warploom.torch import _sampling
 from warploom.torch._internals import any_autocast, saves_by_hooks
 from warploom.torch.distributed import PartitionedGraph
 
@@ -154,7 +169,7 @@ def _gcn_compiled(
     return out if layer.bias is None else out + layer.bias
 
 
-# ---- SAGEConv and GraphConv ---------------------------------------------------------------------
+# ---- SAGEConv, GraphConv and ClusterGCNConv -----------------------------------------------------
 
 
 def _with_root(
@@ -202,6 +217,49 @@ def _graph(
     )
 
 
+def _cluster(layer: ClusterGCNConv, x: Any, edge_index: Any) -> Tensor | None:
+    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x,)):
+        return None
+    reduce = _reduction(layer, edge_index)
+    if reduce is None or edge_index.layout is not torch.strided or not layer.add_self_loops:
+        return None
+    edges, weight = clustered(edge_index, x.size(0), layer.diag_lambda)
+    return _with_root(layer, edges, weight, (x, x), None, reduce, layer.lin_out, layer.lin_root)
+
+
+# ---- LEConv -------------------------------------------------------------------------------------
+
+
+def _le(layer: LEConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor | None:
+    """(A X) W less, for each edge, what the target has: PyG's own order is that of its message."""
+    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
+        return None
+    reduce = _reduction(layer, edge_index)
+    if reduce is None or not may_reorder() or _sampling.chosen is not None:
+        return None
+    source, target = (x, x) if isinstance(x, Tensor) else x
+    first = map_of(layer.lin1, source)
+    if (
+        first.weight is None
+        or source.element_size() < 4  # both sums would be rounded before their difference
+        or (source is not target and layer.flow != "source_to_target")
+    ):
+        return None
+    call = operands(layer, edge_index, None, reduce, (source, target), edge_weight)
+    if call.x is not source:
+        return None
+    terms = constants(layer, call, first, 1, "power", _power)
+    if terms is None and not aggregates(layer, call, first, 1, False):
+        return None
+    product = call.multiply(source) if terms is None else terms[0]
+    own = layer.lin2(target)
+    if first.bias is not None:
+        own = own - first.bias
+    count = call.multiply(source.new_ones(source.size(0), 1))  # the sum of the weights, or 1 or 0
+    out: Tensor = linear(product, first.weight) - count * own + layer.lin3(target)
+    return out
+
+
 # ---- GINConv ------------------------------------------------------------------------------------
 
 
@@ -244,7 +302,7 @@ def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | 
     return out
 
 
-# ---- SGConv and SSGConv -------------------------------------------------------------------------
+# ---- SGConv, SSGConv, APPNP and ARMAConv --------------------------------------------------------
 
 
 def _normed_call(
@@ -289,6 +347,47 @@ def _ssg(layer: SSGConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Te
     name = "mixed", layer.K, layer.alpha
     run = partial(_mixed, times=layer.K, alpha=layer.alpha)
     return _added(*ordered(layer, call, map_of(layer.lin, x), True, name, run, layer.K))
+
+
+def _teleported(call: Operands, x: Tensor, times: int, alpha: float) -> Tensor:
+    """APPNP's steps, which return to the features."""
+    out = x
+    for _ in range(times):
+        out = call.multiply(out) * (1 - alpha) + alpha * x
+    return out
+
+
+def _appnp(layer: APPNP, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
+    if layer.K < 1 or (layer.dropout > 0 and layer.training):  # of the weights, in each step
+        return None
+    call = _normed_call(layer, appnp, x, edge_index, edge_weight, layer.add_self_loops)
+    if call is None:
+        return None
+    run = partial(_teleported, times=layer.K, alpha=layer.alpha)
+    return without_map(layer, call, ("teleported", layer.K, layer.alpha), run, layer.K)
+
+
+def _arma(layer: ARMAConv, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor | None:
+    """All stacks side by side."""
+    call = _normed_call(layer, arma_conv, x, edge_index, edge_weight, False)
+    first = layer._parameters.get("init_weight")
+    if call is None or type(first) is not torch.nn.Parameter or first.dtype is not x.dtype:
+        return None
+    stacks, _, outputs = first.shape
+    weight = first.transpose(1, 2).flatten(0, 1)
+    out = ordered(layer, call, Map(None, weight, None), False, ("power", 1), Operands.multiply).out
+    for number in range(layer.num_layers):
+        at = 0 if layer.shared_weights else number
+        if number:
+            mapped = out @ layer.weight[0 if layer.shared_weights else number - 1]
+            out = call.multiply(mapped.transpose(0, 1).flatten(1))
+        root = dropout(x.unsqueeze(0), layer.dropout, layer.training) @ layer.root_weight[at]
+        out = out.view(-1, stacks, outputs).transpose(0, 1) + root
+        if layer.bias is not None:
+            out = out + layer.bias[at]
+        if layer.act is not None:
+            out = layer.act(out)
+    return out.mean(dim=0)
 
 
 # ---- TAGConv and ChebConv: a map of each term of a recurrence ----------------------------------
@@ -371,9 +470,13 @@ FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
     GCNConv: _gcn,
     SAGEConv: _sage,
     GraphConv: _graph,
+    ClusterGCNConv: _cluster,
+    LEConv: _le,
     GINConv: _gin,
     SGConv: _sg,
     SSGConv: _ssg,
+    APPNP: _appnp,
+    ARMAConv: _arma,
     TAGConv: _tag,
     ChebConv: _cheb,
 }

@@ -103,6 +103,17 @@ def ordered(
     return Ordered(torch.nn.functional.linear(product, weight, linear.bias))
 
 
+def without_map(layer: Any, call: Operands, name: Any, run: Run, times: int) -> Tensor:
+    """A product that no map follows, for the user: what is kept is copied. See `ordered`."""
+    if not call.x.requires_grad:
+        product = constant(call, name, run, lambda: _saved(call, Map(None, None, None), times))
+        if product is not None:
+            note(layer, f"{call.x.shape[1]}: A X is kept")
+            return product.clone()
+    note(layer, f"{call.x.shape[1]}: A X")
+    return run(call, call.x)
+
+
 def constants(
     layer: Any, call: Operands, linear: Map, count: int, name: Any, run: Callable[..., Tensor]
 ) -> list[Tensor] | None:
