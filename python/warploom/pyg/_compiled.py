@@ -231,9 +231,9 @@ def found_edges(
 def product(
     layer: Any,
     edge_index: Tensor,
+    rows: int,
     features: Tensor,
     values: Tensor | None,
-    rows: int,
     reduce: str,
     how: str = "",
 ) -> Tensor:

@@ -44,7 +44,7 @@ from warploom.pyg._orders import (
     ordered,
     without_map,
 )
-from warploom.pyg._products import operands
+from warploom.pyg._products import ALWAYS, operands
 from warploom.pyg._propagate import serving
 from warploom.pyg._switch import replace
 from warploom.torch import _sampling
@@ -66,14 +66,13 @@ def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
 
 def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
     """Whether the call allows for another order."""
-    if type(edge_index) is PartitionedGraph:
-        note(layer, "as PyG, for a PartitionedGraph")
-    elif any_autocast():
+    if any_autocast():
         note(layer, "as PyG, under autocast")
     elif saves_by_hooks():
         note(layer, "as PyG, in activation checkpointing")
     else:
-        return isinstance(edge_index, Tensor)
+        is_part = type(edge_index) is PartitionedGraph and type(layer) in ALWAYS
+        return is_part or isinstance(edge_index, Tensor)
     return False
 
 
@@ -117,17 +116,21 @@ def _gcn(
     if torch.compiler.is_compiling():
         return _gcn_compiled(layer, x, edge_index, edge_weight)
     reduce = _reduction(layer, edge_index)
-    if reduce is None or not isinstance(x, Tensor) or edge_index.layout is not torch.strided:
+    if reduce is None or not isinstance(x, Tensor):
         return None
-    linear_map = map_of(layer.lin, x, layer.bias)
+    linear_map, normed = map_of(layer.lin, x, layer.bias), None
     if linear_map.weight is None:
         return None
-    cache = layer._cached_edge_index
-    normed = gcn_conv.gcn_norm if layer.normalize and cache is None else None
-    if cache is not None and layer.normalize:
-        edge_index, edge_weight = cache
-    elif layer.normalize and layer.cached:
-        return None  # PyG's forward fills the cache
+    if type(edge_index) is not PartitionedGraph:  # which is normalised elsewhere
+        if edge_index.layout is not torch.strided:
+            return None
+        cache = layer._cached_edge_index
+        if cache is not None and layer.normalize:
+            edge_index, edge_weight = cache
+        elif layer.normalize and layer.cached:
+            return None  # PyG's forward fills the cache
+        elif layer.normalize:
+            normed = gcn_conv.gcn_norm
     call = _operands(
         layer, normed, x, edge_index, edge_weight, reduce, layer.improved, layer.add_self_loops
     )
@@ -165,7 +168,7 @@ def _gcn_compiled(
         if torch.promote_types(features.dtype, dtype) is not dtype:
             raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
         features = features.to(dtype)
-    out = _compiled.product(layer, edge_index, features, values, nodes, "sum", how)
+    out = _compiled.product(layer, edge_index, nodes, features, values, "sum", how)
     return out if layer.bias is None else out + layer.bias
 
 
@@ -284,8 +287,6 @@ def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | 
         return None
     eps, reduce = _eps_of(layer, x), reduction_of(layer)
     if eps is None or reduce is None or not hasattr(layer.propagate, "is_accelerated"):
-        return None
-    if type(edge_index) is PartitionedGraph:
         return None
     call = operands(layer, edge_index, size, reduce, (x, x), None, True)
     # eps stays on the device, and PyG writes it through .data, which no version counts

@@ -29,18 +29,27 @@ _MOST_SEEN = 16  # of a graph: features of its layers
 
 
 class Operands(NamedTuple):
-    """A product of a layer: A, X and how messages are reduced."""
+    """A product of a layer: A, X and how messages are reduced.
 
-    found: Sorted
+    found, product: A in eager code on one device; or else what multiplies by it, given features,
+        values and the reduction.
+    """
+
+    found: Sorted | None
     x: Tensor
     weight: Tensor | None  # of edges, as the layer got it
     values: Tensor | None  # the same in CSR order
     reduce: str
     root: Tensor | None = None  # a factor of X that is added, one element
+    product: Callable[[Tensor, Tensor | None, str], Tensor] | None = None
 
     def multiply(self, x: Tensor) -> Tensor:
         """A times these features, which may be others than X."""
         values, root = self.values, self.root
+        if self.found is None:
+            assert self.product is not None
+            out = self.product(x, values, self.reduce)
+            return out if root is None else torch.addcmul(out, x, root)
         kind = "mul" if values is not None else "copy_b"
         trained = root if root is not None and root.requires_grad else None
         # In the types that are given also under autocast, as PyG gathers and scatters.
@@ -81,6 +90,7 @@ class Kept(TensorState):
     )  # fmt: skip
 
     def __init__(self, call: Operands, key: Any, run: Run, gain: float) -> None:
+        assert call.found is not None
         ended = partial(_end, weakref.ref(call.found), key)
         super().__init__(call.x, ended)
         self._weight = None if call.weight is None else TensorState(call.weight, ended)
@@ -184,7 +194,8 @@ def constant(
     """
     found, x, weight = call.found, call.x, call.weight
     if (
-        x.requires_grad
+        found is None
+        or x.requires_grad
         or options().keep == 0
         or x.is_inference()
         or (weight is not None and (weight.requires_grad or weight.is_inference()))

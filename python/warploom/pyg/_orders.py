@@ -175,8 +175,10 @@ def _choice(call: Operands, weight: Tensor, is_aggregated: bool, times: int) -> 
         gradients and weight.requires_grad,
         gradients and call.values is not None and call.values.requires_grad,
     )
-    graph = found.graph
-    if graph.once and graph.rows == graph.cols:  # the host's time counts
+    # Where the host's time counts, and where all ranks or all runs of a code must choose the same.
+    # An exchange has as many columns as the product.
+    graph = None if found is None else found.graph
+    if found is None or graph is None or (graph.once and graph.rows == graph.cols):
         outputs, inputs = weight.shape
         costs = {
             True: float(inputs * (1 + needs[0] + needs[2])),
@@ -210,6 +212,7 @@ def _costs(
 ) -> dict[bool, float]:
     """The seconds, or bytes, of both orders, by whether A X comes first."""
     of_x, of_weight, of_values = needs
+    assert call.found is not None
     graph, (outputs, inputs) = call.found.graph, shape
     forward, backward, unit = _times(call, (inputs, outputs))
     dense = 1 + of_weight + of_x
@@ -230,6 +233,7 @@ def _costs(
 
 def _times(call: Operands, widths: tuple[int, int]) -> tuple[list[float], list[float], float]:
     """The times of products with these columns, forward and backward, and that of one byte."""
+    assert call.found is not None
     graph, size = call.found.graph, call.x.element_size()
     moved = [float((graph.nnz + graph.rows) * n * size) for n in widths]
     if graph.once:

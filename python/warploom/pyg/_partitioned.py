@@ -15,6 +15,7 @@ from torch_geometric.nn import GCNConv, MessagePassing
 
 from warploom import torch as products
 from warploom.pyg._checks import Refused, check_dense
+from warploom.pyg._kept import Operands
 from warploom.torch import _later, distributed
 from warploom.torch._memory import Made
 from warploom.torch.distributed import PartitionedGraph
@@ -86,14 +87,14 @@ def _normalised(
     return used, known.tensors[0]
 
 
-def propagate(
+def operands(
     layer: MessagePassing,
     graph: PartitionedGraph,
     reduce: str,
     x: Any,
     edge_weight: Tensor | None,
-) -> Tensor:
-    """The aggregation of a layer for this rank's nodes."""
+) -> Operands:
+    """The operands of a layer's aggregation for this rank's nodes."""
     _later.thread.module = None  # PyG's code cannot compute the call
     if layer.flow != "source_to_target":
         raise Refused("a PartitionedGraph with flow target_to_source")
@@ -108,4 +109,9 @@ def propagate(
             graph, values = _normalised(layer, graph, edge_weight, features.dtype)
         elif edge_weight is not None:
             values = edge_weight[graph.local.perm]
-        return distributed.spmm(graph, features, values, reduce=reduce)
+
+    def product(x: Tensor, values: Tensor | None, reduce: str) -> Tensor:
+        with torch.autocast(x.device.type, enabled=False):
+            return distributed.spmm(graph, x, values, reduce=reduce)
+
+    return Operands(None, features, edge_weight, values, reduce, None, product)

@@ -6,6 +6,7 @@ Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -138,11 +139,18 @@ def operands(
     layer: MessagePassing, edge_index: Any, size: Any, reduce: str, x: Any, edge_weight: Any,
     is_square: bool = False, added: Any = None,
 ) -> Operands:  # fmt: skip
-    """The operands of an aggregation in eager code. is_square: A must be a square matrix. added:
-    see `find_sorted`."""
+    """The operands of an aggregation. is_square: A must be a square matrix. added: see
+    `find_sorted`."""
+    if type(edge_index) is PartitionedGraph:
+        if type(layer) not in ALWAYS:  # PyG's forward would leave out its norm or self loops
+            raise Refused(f"{type(layer).__name__} on a PartitionedGraph")
+        return _partitioned.operands(layer, edge_index, reduce, x, edge_weight)
     features, weight, values, rows, cols = _aggregation(
         layer, edge_index, size, x, edge_weight, is_square
     )
+    if torch.compiler.is_compiling():
+        product = partial(_compiled.product, layer, edge_index, rows)
+        return Operands(None, features, weight, values, reduce, None, product)
     found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols, added)
     ordered = found.weights if values is None else order_values(found, values)
     return Operands(found, features, weight, ordered, reduce)
@@ -158,17 +166,7 @@ def _propagate(
         if left is not None:
             raise Refused(left)
         return propagate(layer, edge_index, size, **kwargs)
-    weight = kwargs.get("edge_weight")
-    if type(edge_index) is PartitionedGraph:
-        if type(layer) not in ALWAYS:  # PyG's forward would leave out its norm or self loops
-            raise Refused(f"{type(layer).__name__} on a PartitionedGraph")
-        return _partitioned.propagate(layer, edge_index, reduce, x, weight)
-    if torch.compiler.is_compiling():
-        given = _aggregation(layer, edge_index, size, x, weight, False)
-        return _compiled.product(
-            layer, edge_index, given.features, given.values, given.rows, reduce
-        )
-    call = operands(layer, edge_index, size, reduce, x, weight)
+    call = operands(layer, edge_index, size, reduce, x, kwargs.get("edge_weight"))
     return call.multiply(call.x)
 
 

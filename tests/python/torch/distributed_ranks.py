@@ -547,6 +547,12 @@ def check_pyg_models():
             torch.testing.assert_close(found, alone[kind])
             assert found[-1] < found[0]
     assert {reason for calls in pyg.report().values() for reason in calls} == {"warploom"}
+    texts = pyg.report(orders=True, reset=True)
+    assert texts["GCNConv"].keys() == {"6 -> 8: (A X) W, by the columns", "8 -> 4: A (X W), as PyG"}
+    assert texts["SAGEConv"].keys() == {
+        "6 -> 8: (A X) W, as PyG", "8 -> 4: A (X W), by the columns"
+    }  # fmt: skip
+    assert texts["GINConv"].keys() == texts["SAGEConv"].keys()
 
 
 def check_pyg_options():
