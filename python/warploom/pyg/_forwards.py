@@ -52,6 +52,8 @@ from warploom.torch._internals import any_autocast, saves_by_hooks
 from warploom.torch.distributed import PartitionedGraph
 
 _LINEAR = ("sum", "mean")
+# Those that map first: under autocast A would multiply another type than in PyG.
+_MAPPED = (GCNConv, LEConv, ARMAConv)
 
 
 def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
@@ -66,7 +68,7 @@ def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
 
 def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
     """Whether the call allows for another order."""
-    if any_autocast():
+    if any_autocast() and type(layer) in _MAPPED:
         note(layer, "as PyG, under autocast")
     elif saves_by_hooks():
         note(layer, "as PyG, in activation checkpointing")

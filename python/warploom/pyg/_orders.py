@@ -21,7 +21,7 @@ from warploom.pyg import _names, _switch
 from warploom.pyg._kept import Operands, Run, constant
 from warploom.pyg._switch import options, orders
 from warploom.torch._graph import Graph
-from warploom.torch._internals import is_deterministic
+from warploom.torch._internals import any_autocast, is_deterministic
 from warploom.torch._memory import is_capturing
 from warploom.torch._plan import Request
 
@@ -74,7 +74,7 @@ class Ordered(NamedTuple):
 
 def may_reorder() -> bool:
     """Whether products may have another order than PyG's."""
-    return options().reorder and not is_deterministic()
+    return options().reorder and not is_deterministic() and not any_autocast()
 
 
 def ordered(
@@ -145,6 +145,8 @@ def aggregates(
         text = "as PyG, for its linear map"
     elif is_deterministic():
         text = "as PyG, deterministic"
+    elif any_autocast():
+        text = "as PyG, under autocast"
     elif not _switch.all_options[-1].reorder:
         text = "as PyG, reorder=False"
     else:

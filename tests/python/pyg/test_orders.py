@@ -370,6 +370,37 @@ def test_intermediate_results_have_pygs_types(dtype):
         assert kept()[0].out.dtype is dtype
 
 
+@pytest.mark.parametrize("name", [name for name in LAYERS if name not in ("sage_project", *MAPPED)])
+def test_autocast_keeps_what_pyg_aggregates(name):
+    """A multiplies the features as they are, and the map casts: so A X has PyG's type."""
+    layer, x, edge_index = LAYERS[name](12, 3), features(NODES, 12), edges(EDGES)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = run(layer, x, edge_index)
+        with warploom.pyg.accelerate():
+            for _ in range(4):
+                found = run(layer, x, edge_index)
+                assert [one.dtype for one in found] == [one.dtype for one in expected]
+                for one, other in zip(found, expected):
+                    torch.testing.assert_close(
+                        one, other, rtol=0.03, atol=0.03 * float(other.abs().max())
+                    )
+            assert {one.out.dtype for one in kept()} == {torch.float32}
+            layer(x.requires_grad_(), edge_index)
+    assert orders() == {"(A X) W, as PyG, under autocast": 2, "(A X) W, A X is kept": 3}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_autocast_leaves_the_order_of_maps(name):
+    layer, x, edge_index = LAYERS[name](3, 12), features(NODES, 3), edges(EDGES)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = run(layer, x, edge_index)
+        with warploom.pyg.accelerate():
+            for _ in range(3):
+                found = run(layer, x, edge_index)
+    assert found[0].dtype == expected[0].dtype and not kept()
+    assert warploom.pyg.report(orders=True) == {type(layer).__name__: {"as PyG, under autocast": 3}}
+
+
 # ---- captured steps ------------------------------------------------------------------------------
 
 
