@@ -61,8 +61,8 @@ LEAST_WORK: dict[str, dict[str, int]] = {
 # Modules whose functions dynamo reads. Those of others are called by ops, or outside of compiled
 # code.
 _READ = (
-    *("pyg._attention", "pyg._checks", "pyg._compiled", "pyg._forwards", "pyg._products"),
-    *("pyg._propagate", "pyg._switch", "pyg._trace"),
+    *("pyg._attention", "pyg._checks", "pyg._compiled", "pyg._forwards", "pyg._kept"),
+    *("pyg._orders", "pyg._products", "pyg._propagate", "pyg._switch", "pyg._trace"),
 )
 
 # Graphs that compiled code has the number of, with the storages of their edges.

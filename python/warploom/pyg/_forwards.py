@@ -58,8 +58,6 @@ _MAPPED = (GCNConv, LEConv, ARMAConv)
 
 def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
     """The reduction of a layer whose order may be chosen; None where PyG's forward runs."""
-    if torch.compiler.is_compiling():
-        return None
     reduce = reduction_of(layer)
     if reduce not in _LINEAR or not hasattr(layer.propagate, "is_accelerated"):
         return None
@@ -70,7 +68,7 @@ def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
     """Whether the call allows for another order."""
     if any_autocast() and type(layer) in _MAPPED:
         note(layer, "as PyG, under autocast")
-    elif saves_by_hooks():
+    elif not torch.compiler.is_compiling() and saves_by_hooks():
         note(layer, "as PyG, in activation checkpointing")
     else:
         is_part = type(edge_index) is PartitionedGraph and type(layer) in ALWAYS
@@ -154,8 +152,6 @@ def _gcn_compiled(
     suits = _norm.suits(edge_index, edge_weight, nodes, layer.improved, layer.add_self_loops)
     if not suits and (edge_weight is not None or layer.add_self_loops):
         raise Refused("a norm of other edges in compiled code")
-    features = layer.lin(x)
-    check_dense(layer, features)
     values = None
     if edge_weight is None:
         how = _compiled.norm_text(layer, dtype)
@@ -164,14 +160,24 @@ def _gcn_compiled(
         _, values = _norm.normalise(
             edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
         )
+    product = partial(_compiled.product, layer, edge_index, nodes, how=how)
+    first = map_of(layer.lin, x, layer.bias)
+    if (
+        first.weight is not None
+        and not any_autocast()
+        and (values is None or values.dtype is dtype)
+    ):
+        call = Operands(None, check_dense(layer, x), None, values, "sum", None, product)
+        return _added(*ordered(layer, call, first, False, ("power", 1), Operands.multiply))
+    features = check_dense(layer, layer.lin(x))
+    if values is not None:
         dtype = torch.promote_types(values.dtype, features.dtype)
         values = values.to(dtype)
     if features.dtype is not dtype:
         if torch.promote_types(features.dtype, dtype) is not dtype:
             raise Refused(f"features of type {features.dtype} and a norm of type {dtype}")
         features = features.to(dtype)
-    out = _compiled.product(layer, edge_index, nodes, features, values, "sum", how)
-    return out if layer.bias is None else out + layer.bias
+    return _added(product(features, values, "sum"), layer.bias)
 
 
 # ---- SAGEConv, GraphConv and ClusterGCNConv -----------------------------------------------------
@@ -285,7 +291,7 @@ def _eps_of(layer: GINConv, x: Tensor) -> Tensor | None:
 
 
 def _gin(layer: GINConv, x: Any, edge_index: Any, size: Any = None) -> Tensor | None:
-    if torch.compiler.is_compiling() or not isinstance(x, Tensor):
+    if not isinstance(x, Tensor):
         return None
     eps, reduce = _eps_of(layer, x), reduction_of(layer)
     if eps is None or reduce is None or not hasattr(layer.propagate, "is_accelerated"):

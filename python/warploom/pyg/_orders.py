@@ -21,7 +21,7 @@ from warploom.pyg import _names, _switch
 from warploom.pyg._kept import Operands, Run, constant
 from warploom.pyg._switch import options, orders
 from warploom.torch._graph import Graph
-from warploom.torch._internals import any_autocast, is_deterministic
+from warploom.torch._internals import any_autocast
 from warploom.torch._memory import is_capturing
 from warploom.torch._plan import Request
 
@@ -74,7 +74,11 @@ class Ordered(NamedTuple):
 
 def may_reorder() -> bool:
     """Whether products may have another order than PyG's."""
-    return options().reorder and not is_deterministic() and not any_autocast()
+    return (
+        options().reorder
+        and not torch.are_deterministic_algorithms_enabled()
+        and not any_autocast()
+    )
 
 
 def ordered(
@@ -143,7 +147,7 @@ def aggregates(
     first, text = is_aggregated, "as PyG"
     if linear.weight is None:
         text = "as PyG, for its linear map"
-    elif is_deterministic():
+    elif torch.are_deterministic_algorithms_enabled():
         text = "as PyG, deterministic"
     elif any_autocast():
         text = "as PyG, under autocast"
@@ -157,12 +161,17 @@ def aggregates(
 
 def note(layer: Any, text: str) -> None:
     """Count a call for `report(orders=True)`."""
-    orders[type(layer).__name__, text] += 1
+    _count(type(layer).__name__, text)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _count(name: str, text: str) -> None:
+    orders[name, text] += 1
 
 
 def _note(layer: Any, x: Tensor, linear: Map, text: str) -> None:
     outputs = "?" if linear.weight is None else linear.weight.shape[0]
-    orders[type(layer).__name__, f"{x.shape[1]} -> {outputs}: {text}"] += 1
+    note(layer, f"{x.shape[1]} -> {outputs}: {text}")
 
 
 # ---- expected times -----------------------------------------------------------------------------

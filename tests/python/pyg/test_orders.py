@@ -401,6 +401,30 @@ def test_autocast_leaves_the_order_of_maps(name):
     assert warploom.pyg.report(orders=True) == {type(layer).__name__: {"as PyG, under autocast": 3}}
 
 
+# ---- compiled code -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(12, 3), (3, 12)])
+@pytest.mark.parametrize("name", ["gcn", "sage", "sage_project", "graph", "gin", "gin_trained"])
+def test_compiled_code_has_the_order_of_fewer_columns(name, shape):
+    layer, edge_index = LAYERS[name](*shape).double(), edges(EDGES)
+    x = features(NODES, shape[0]).double().requires_grad_()
+    expected = run(layer, x, edge_index)
+    torch.compiler.reset()
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    texts = []
+    for options in ({}, {"reorder": False}, {}):
+        with warploom.pyg.accelerate(**options):
+            close(run(compiled, x, edge_index), expected)
+        texts.append(list(warploom.pyg.report(orders=True).get(type(layer).__name__, [])))
+        assert list(warploom.pyg.report(reset=True)[type(layer).__name__]) == ["warploom"]
+    of_pyg, width = "A (X W)" if name in MAPPED else "(A X) W", f"{shape[0]} -> {shape[1]}: "
+    cheap = "A (X W)" if shape[0] > shape[1] else "(A X) W"
+    first = f"{width}{cheap}, {'as PyG' if cheap == of_pyg else 'by the columns'}"
+    # The code of the first call serves the last one.
+    assert texts == [[first], [f"{width}{of_pyg}, as PyG, reorder=False"], []]
+
+
 # ---- captured steps ------------------------------------------------------------------------------
 
 
