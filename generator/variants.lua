@@ -20,6 +20,8 @@
 --   samples        serves problems that sample the rows which it walks (a family that does not is no candidate for them);
 --                  "only": serves nothing else
 --   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
+--   batches        serves batches, true unless it is false: a function that is not inlined would get a copy of a
+--                  product's arguments in local memory
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
 --                  allow as a valid value, "halved" half of it, too, where a row of 16-bit types then occupies a group
@@ -44,7 +46,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  shares = false, positions = false, operands = false, walks = "op(a)", version = 0,
+  shares = false, positions = false, operands = false, batches = true, walks = "op(a)", version = 0,
   registers = function() return 64 end,
 }
 -- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
@@ -304,6 +306,7 @@ local function family_refusal(family, problem, limits)
   reason = sampling_refusal(family, problem)
   if reason then return reason end
   if problem.arg ~= "none" and not family.positions then return "gives no positions" end
+  if problem.batch and not family.batches then return "calls functions, which copies the arguments of each product of a batch" end
   if problem.deterministic and not family.deterministic then return "is not deterministic" end
   if family.walks == "a" and not problem.transpose then return "serves transposed products alone" end
   return nil
@@ -394,9 +397,10 @@ function variants.refusal(variant, problem, limits)
   return family_refusal(family, problem, limits) or variant_refusal(family, p, seen_by(family, problem), limits) or ""
 end
 
--- struct wlm_args, at whose end attention has arguments of its own.
+-- struct wlm_args, at whose end attention, messages and batches have arguments of their own.
 local function arguments_of(problem)
   local args, product = plain "prelude/args.h", problem.products
+  if problem.batch then return plain "prelude/batch_args.h" .. args:gsub("\n};\n", "\n  struct wlm_batch batch;\n};\n", 1) end
   if problem.walk then
     return plain "prelude/message_args.h" .. args:gsub("\n};\n", "\n  struct wlm_operands operands;\n};\n", 1)
   end
@@ -410,7 +414,8 @@ end
 local function assemble(arguments, registers, target, problem, hashes, ...)
   return table.concat {
     arguments, registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
-    plain("prelude/" .. target .. ".h"), problem and operators.has_halves(problem) and plain "prelude/half.h" or "",
+    plain("prelude/" .. target .. ".h"), problem and problem.batch and plain "prelude/batch.h" .. plain("prelude/" .. target .. "_batch.h") or "",
+    problem and operators.has_halves(problem) and plain "prelude/half.h" or "",
     hashes and plain "prelude/sampling.h" or "", ...,
   }
 end
@@ -451,6 +456,7 @@ function variants.emit(variant, problem, limits)
     deterministic = family.deterministic,
     uses_b = operators.uses_b(problem),
     walks_a = family.walks == "a",
+    batch = problem.batch,
     split = family.split,
   }
 end

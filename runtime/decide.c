@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/base/memory.h"
+#include "core/csr/stats.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "runtime/load.h"
@@ -222,6 +223,8 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
+  /* Without a compiler there are only kernels of single products, which are launched one by one. */
+  if (!*context->device->info.compiler) spec.is_batched = 0;
   wlmi_spec_key(&spec, decided->plan.reason.problem_key);
   status = choose(context, snapshot, request, stats, &spec, &decided->plan.reason.decision);
   if (status == WLM_ERR_NOT_FOUND && request->use == WLMI_USE_SCATTER) {
@@ -246,12 +249,12 @@ done:
 int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
   const double nnz = (double)csr->nnz, most = (double)csr->rows * (double)problem->sampling.width;
   const double edges = problem->sampling.sample == WLM_SAMPLE_NONE || nnz < most ? nnz : most;
-  const double terms = edges * (double)problem->n;
+  const double terms = edges * (double)problem->n * (double)problem->batch;
   return !problem->policy.deterministic && !problem->want_argmax && problem->operation == WLM_SPMM &&
          problem->reduce == WLM_SUM && 3.7e-6 * terms <= 36 + 1.5e-4 * nnz + 1.4e-6 * terms;
 }
 
-wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
+static wlm_status decide_or_take(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
   const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
   wlmi_decision_slot slot;
   *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &slot);
@@ -268,6 +271,19 @@ wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request,
   wlmi_decided_drop(*out);
   *out = NULL;
   return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
+}
+
+void wlmi_stats_of_batch(const wlm_problem *problem, wlm_stats *stats) {
+  if (problem->batch > 1) wlmi_stats_repeat(stats, problem->batch);
+}
+
+wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
+  wlm_stats stats = *request->stats;
+  wlmi_decide_request repeated = *request;
+  if (request->problem->batch < 2) return decide_or_take(context, request, out);
+  wlmi_stats_of_batch(request->problem, &stats);
+  repeated.stats = &stats;
+  return decide_or_take(context, &repeated, out);
 }
 
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -22,6 +22,10 @@ extern const double wlmi_near_enough;
 /* The same for plans that the model decides, where there is a kernel archive and policy.deterministic is 0. */
 extern const double wlmi_near_enough_for_plans;
 
+/* A batch keeps a device as busy as the block-diagonal matrix that repeats A, so kernels are chosen for that one. Turns
+ * the stats of A into its. */
+void wlmi_stats_of_batch(const wlm_problem *problem, wlm_stats *stats);
+
 /* Takes the decision from the cache, or chooses, compiles and loads. Release *decided with wlmi_decided_drop.
  * WLM_ERR_NOT_FOUND for WLMI_USE_SCATTER if no family can scatter; the cache remembers that too. */
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **decided);

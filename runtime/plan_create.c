@@ -105,7 +105,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   if (view.order) plan->no_rebind = "runs on the A^T of one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, matrix->csr.rowptr, view.order, 0, &plan->bound));
   if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
-  wlmi_context_record(context, plan, problem->n);
+  if (problem->batch == 1) wlmi_context_record(context, plan, problem->n);
   *out = plan;
 done:
   wlmi_decided_drop(decided);
@@ -174,6 +174,7 @@ wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, 
   WLM_CHECK(wlmi_struct_see(&wlmi_struct_problem, given, &copy, &problem));
   WLM_CHECK(wlmi_spec_make(problem, &matrix->csr, &spec));
   WLM_CHECK(stats_for(context, matrix, problem, &stats, &use));
+  wlmi_stats_of_batch(problem, &stats);
   wlmi_decision *decision = wlmi_alloc_zero(1, sizeof *decision);
   if (!decision) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
   wlm_status status = wlmi_context_select(context, NULL, &stats, use, &spec, decision);

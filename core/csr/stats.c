@@ -11,6 +11,7 @@
 #include "core/base/memory.h"
 #include "core/csr/validate.h"
 #include "core/problem/element.h"
+#include "core/problem/size.h"
 
 enum { CHUNK = 1024, CLASS_BITS = 11 };
 
@@ -142,6 +143,16 @@ wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, int
   s->fingerprint[0] = hash.high;
   s->fingerprint[1] = hash.low;
   return WLM_OK;
+}
+
+static int64_t multiplied(int64_t size, int64_t times) {
+  return times && size > WLMI_MOST_SIZE / times ? WLMI_MOST_SIZE : size * times;
+}
+
+void wlmi_stats_repeat(wlm_stats *s, int64_t times) {
+  int64_t *const counts[] = {&s->rows, &s->cols, &s->nnz, &s->empty_rows, &s->rows_le_4, &s->rows_le_16};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *counts[i] = multiplied(*counts[i], times);
+  s->fingerprint[0] = s->fingerprint[1] = 0;
 }
 
 /* colind is read once rowptr has shown that nnz is right. */

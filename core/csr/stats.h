@@ -35,6 +35,9 @@ wlm_status wlmi_stats_rows(const void *rowptr, wlm_index rowptr_type, int64_t ba
 wlm_status wlmi_stats_fingerprint(const void *rowptr, wlm_index rowptr_type, int64_t base, const int64_t *sample,
                                   wlm_stats *stats);
 
+/* Those of the block-diagonal matrix that repeats the matrix, without a fingerprint. */
+void wlmi_stats_repeat(wlm_stats *stats, int64_t times);
+
 /* Computes both for a base of 0; reads colind only where rowptr is right. */
 wlm_status wlmi_stats_compute(const void *rowptr, wlm_index rowptr_type, int64_t rows, int64_t cols, int64_t nnz,
                               const void *colind, wlm_index colind_type, wlm_stats *out);

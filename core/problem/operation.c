@@ -10,6 +10,7 @@
 _Static_assert((int)WLM_KERNEL_OPERANDS == (int)WLM_MAX_OPERANDS && (int)WLM_KERNEL_RESULTS == (int)WLM_MAX_RESULTS,
                "kernels have room for all");
 _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wlm_args) &&
+                   offsetof(struct wlm_batch_launch, batch) == sizeof(struct wlm_args) &&
                    offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args) &&
                    offsetof(struct wlm_attention_args, products) ==
                        sizeof(struct wlm_args) + sizeof(struct wlm_attention),
@@ -28,13 +29,16 @@ _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wl
 /* Of wlm_attention_operands. */
 #define A_IN(...) {ARRAY(WLMI_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
 #define A_OUT(...) {.is_output = 1, ARRAY(WLMI_IN_ATTENTION, wlm_attention_operands, __VA_ARGS__)}
+#define BATCH(field, kernel) \
+  .stride_name = #field, .stride_from = offsetof(wlm_execute_args, field), \
+  .stride_to = offsetof(struct wlm_batch_launch, batch.kernel)
 #define LDT .ld_name = "ldt", .ld_from = offsetof(wlm_attention_operands, ldt), .ld_to = KERNEL(attention.term_stride)
 #define RESULT(which) .result = WLMI_RESULT_OF_##which
 
 static const wlmi_array spmm[] = {
-  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),
+  OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc), BATCH(c_stride, c)),
   OUT(argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ARGMAX, LD(ldc, args.ldc)),
-  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb), BATCH(b_stride, b)),
   IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
 };
 static const wlmi_array sddmm[] = {

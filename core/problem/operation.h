@@ -6,12 +6,13 @@
 #include "core/problem/spec.h"
 #include "templates/prelude/args.h"
 #include "templates/prelude/attention_args.h"
+#include "templates/prelude/batch_args.h"
 #include "templates/prelude/message_args.h"
 #include "templates/prelude/product_args.h"
 #include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 
-/* What the kernels of attention get, and those of messages: struct wlm_args as in their sources. */
+/* What the kernels of attention get, of messages and of batches: struct wlm_args as in their sources. */
 struct wlm_attention_args {
   struct wlm_args args;
   struct wlm_attention attention;
@@ -20,6 +21,10 @@ struct wlm_attention_args {
 struct wlm_message_launch {
   struct wlm_args args;
   struct wlm_operands operands;
+};
+struct wlm_batch_launch {
+  struct wlm_args args;
+  struct wlm_batch batch;
 };
 
 /* The structs of a call. */
@@ -76,6 +81,9 @@ typedef struct wlmi_array {
   size_t from, to;       /* where its pointer is: in that struct, in that of the kernels */
   const char *ld_name;   /* of the leading dimension; NULL = lines follow each other */
   size_t ld_from, ld_to; /* where that is */
+  /* Of a batch: the elements from one product's array to the next one's, which kernels get in bytes; NULL = none. */
+  const char *stride_name;
+  size_t stride_from, stride_to;
   /* In the table of a spec: */
   int by_columns;  /* the caller's array is column-major: elements of a column follow each other */
   int64_t columns; /* elements of a line */

@@ -78,6 +78,7 @@ typedef struct wlmi_program {
   int uses_b;                     /* reads B, which may be NULL otherwise */
   int walks_a; /* of a transposed problem: the kernels get A itself (its rows are rows of B, its columns are rows of C)
                 * instead of op(A) */
+  int is_batched; /* computes a batch in one launch */
   char split[16]; /* how it splits a row: "none", "carry" or "atomic" */
 } wlmi_program;
 

@@ -131,6 +131,9 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
                      p->custom ? "wlm_problem.custom is given, but reduce is not WLM_CUSTOM"
                                : "wlm_problem.reduce is WLM_CUSTOM, but custom is NULL; give 'init=0;reduce=acc+x'");
+  if (!wlmi_is_size(p->batch))
+    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.batch is %lld, must be 0 to " WLMI_MOST_SIZE_TEXT,
+                     (long long)p->batch);
   if (p->operation == WLM_SDDMM && p->n == 0)
     return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem.n is 0, and an sddmm sums over n columns");
   return WLM_OK;
@@ -185,6 +188,13 @@ static const char *refusal_of_sample(const wlm_problem *p) {
   return "wlm_problem.sampling.norm with a reduce other than sum has no meaning; leave it at WLM_NORM_NONE";
 }
 
+static const char *refusal_of_batch(const wlm_problem *p) {
+  if (p->operation != WLM_SPMM)
+    return "wlm_problem.batch is for WLM_SPMM; call other operations once for each of a batch, with batch = 1";
+  if (p->want_argmax) return "wlm_problem.batch with want_argmax is not supported; leave batch at 1";
+  return NULL;
+}
+
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (wlmi_has_values(csr) && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
@@ -196,9 +206,11 @@ static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   if ((p->b_order || p->c_order) && p->operation != WLM_SPMM && p->operation != WLM_SDDMM)
     return "wlm_problem: column-major arrays of attention and of messages are not supported; leave b_order and c_order "
            "at WLM_ROW_MAJOR";
-  const char *why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
-                    : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
-                                              : NULL;
+  const char *why = p->batch != 1 ? refusal_of_batch(p) : NULL;
+  if (!why)
+    why = p->operation == WLM_SDDMM ? refusal_of_gradient(p)
+          : wlmi_is_attention(p)    ? refusal_of_attention(p, csr)
+                                    : NULL;
   return why || p->sampling.sample == WLM_SAMPLE_NONE || p->operation == WLM_MESSAGE ? why : refusal_of_sample(p);
 }
 
@@ -306,6 +318,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       wlmi_has_values(csr) ? csr->value_type : problem->dense_type,
                       wlmi_has_values(csr),
                       (int)csr->base,
+                      problem->batch != 1,
                       0,
                       ""};
   if (problem->custom) {

@@ -11,8 +11,9 @@ typedef struct wlmi_spec {
   wlm_index rowptr_type, colind_type;
   wlm_type value_type; /* the dense type where there are no values */
   int has_values;
-  int base;                      /* of rowptr and colind: 0 or 1 */
-  int has_edge_lines;            /* a message of which an operand or a result has a line of n for each edge */
+  int base;           /* of rowptr and colind: 0 or 1 */
+  int is_batched;     /* its kernels compute a batch in one launch; without it the batch is launched one by one */
+  int has_edge_lines; /* a message of which an operand or a result has a line of n for each edge */
   char custom[WLMI_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;
 
@@ -32,9 +33,9 @@ wlm_status wlmi_check_base(const char *name, int64_t base);
 static inline int wlmi_has_values(const wlm_csr *csr) { return csr->values || csr->has_values; }
 
 /* The problem key: identifies a problem in the store, except for N, by operator, types, sampling and heads. It leaves
- * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions, base,
- * orders of B and C) and the epilogue (bias
- * and activation), which changes the kernels but hardly ever the fastest one. Examples:
+ * out what never changes the choice of a kernel (alpha, beta, seed, leading dimensions, base, orders of B and C), the
+ * batch, which counts as more rows (wlmi_decide), and the epilogue (bias and activation), which changes the kernels but
+ * hardly ever the fastest one. Examples:
  *   op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none
  *   op=custom{message=a*b;init=0;reduce=acc+x;combine=reduce},dense=f32,... */
 void wlmi_spec_key(const wlmi_spec *spec, char key[WLMI_SPEC_KEY]);

@@ -116,7 +116,7 @@ wlm_status wlmi_spec_from_key(const char *key, int64_t n, wlmi_spec *spec) {
 
 /* No padding: it is hashed as bytes. */
 typedef struct problem_id {
-  int64_t n, heads, sample_width, expected_calls;
+  int64_t n, heads, sample_width, expected_calls, batch;
   wlmi_hash custom, activation;
   int32_t operation, message, reduce, empty, dense_type, transpose, want_argmax, argmax_type, bias, sample, norm,
       deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout, base, orders;
@@ -130,6 +130,7 @@ wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
       .heads = p->heads,
       .sample_width = p->sampling.width,
       .expected_calls = p->policy.expected_calls,
+      .batch = p->batch,
       .custom = hash_text(p->custom),
       .activation = hash_text(p->epilogue.activation),
       .operation = (int32_t)p->operation,
@@ -160,7 +161,8 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   wlm_problem problem = spec->problem;
   wlm_csr types = WLM_CSR_INIT;
   problem.policy.expected_calls = 1;
-  problem.b_order = problem.c_order = WLM_ROW_MAJOR; /* which no kernel knows */
+  problem.b_order = problem.c_order = WLM_ROW_MAJOR; /* which no kernel knows, nor how large a batch is */
+  problem.batch = spec->is_batched ? 2 : 1;
   problem.custom = *spec->custom ? spec->custom : NULL;
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;

@@ -235,6 +235,12 @@ typedef enum wlm_score { WLM_SCORE_GAT, WLM_SCORE_EDGE, WLM_SCORE_GATV2, WLM_SCO
  * which is part of the call's time. */
 typedef enum wlm_order { WLM_ROW_MAJOR, WLM_COLUMN_MAJOR } wlm_order;
 
+/* Batches. wlm_problem.batch products of one pattern run in one launch, each with its own B, C and values; 0 = nothing
+ * is done. b_stride, c_stride and values_stride of wlm_execute_args are the elements from one product's array to the
+ * next one's; with 0 all products read the same B or values. The products' parts of C must not overlap: c_stride is at
+ * least the elements from the first to behind the last one of a C, or at least n where products lie side by side in
+ * lines of C. The bias, alpha, beta and the seed are those of all. With batch = 1 the strides are not read. */
+
 /* ---- the matrix A ------------------------------------------------------------------------------ */
 
 typedef enum wlm_type { WLM_F32, WLM_F16, WLM_BF16, WLM_F64 } wlm_type;
@@ -302,11 +308,12 @@ typedef struct wlm_problem {
   wlm_score score;            /* of WLM_ATTENTION */
   int dropout;                /* of WLM_ATTENTION: 1 = calls leave out weights at random */
   wlm_order b_order, c_order; /* of the arrays with leading dimension ldb, and of those with ldc */
+  int64_t batch;              /* of WLM_SPMM: products of a call, see Batches above */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                             \
   {                                                                                                                  \
     sizeof(wlm_problem), -1, WLM_SPMM, WLM_MUL, WLM_SUM, WLM_EMPTY_ZERO, NULL, WLM_F32, 0, 1, 0, WLM_I32, {0, NULL}, \
-        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0, WLM_ROW_MAJOR, WLM_ROW_MAJOR                  \
+        {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}, {0, 1}, WLM_SCORE_GAT, 0, WLM_ROW_MAJOR, WLM_ROW_MAJOR, 1               \
   }
 
 /* ---- one call: what changes from call to call ----------------------------------------------------- */
@@ -327,8 +334,7 @@ typedef struct wlm_execute_args {
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
   void *c;            /* rows x n of dense_type with leading dimension ldc */
   const void *x;      /* dC: rows x n of dense_type with leading dimension ldc, only read */
-  const void *values; /* instead of wlm_csr.values, same type and shape; NULL = those of the matrix. Only where A has
-                       * values (wlm_csr.has_values) */
+  const void *values; /* instead of wlm_csr.values; NULL = those. Only where A has values (wlm_csr.has_values) */
   /* argmax[i,j] = the position p in colind of the edge that C[i,j] comes from, -1 where row i has no edge: rows x n of
    * argmax_type with leading dimension ldc (best aligned to 16 bytes). Of equal edges the lowest p wins; the first NaN
    * wins over everything. With sampling p is an edge that was used, with transpose a position in the colind of A
@@ -360,14 +366,14 @@ typedef struct wlm_execute_args {
   size_t workspace_size;
   const void *prepared; /* what wlm_plan_prepare filled; NULL = what this plan's last wlm_plan_prepare filled */
   void *stream;
-  const wlm_message_args *operands; /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
-  /* Of attention. NULL = one with only its defaults, which suffices for WLM_SCORE_EDGE. */
-  const wlm_attention_operands *attention;
+  const wlm_message_args *operands;          /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
+  const wlm_attention_operands *attention;   /* NULL = one with only its defaults, enough for WLM_SCORE_EDGE */
+  int64_t b_stride, c_stride, values_stride; /* of a batch, see Batches above */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, \
-        NULL, NULL, NULL, NULL                                                                                        \
+        NULL, NULL, NULL, NULL, 0, 0, 0                                                                               \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

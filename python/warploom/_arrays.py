@@ -268,6 +268,21 @@ def require_unmoved(*arrays: Array | None) -> None:
             )
 
 
+def first_of(array: Array, batch: int) -> tuple[Array, int]:
+    """Return the first product's part of an array of a batch, and the elements to the next one's.
+
+    ValueError: the first dimension is not the batch.
+    """
+    if array.shape[0] != batch:
+        raise ValueError(
+            f"{array.name}: has shape {array.shape}; its first dimension must be batch = {batch}"
+        )
+    shape, strides = array.shape[1:], array.strides[1:]
+    if 0 in array.shape:  # whose strides mean nothing
+        strides = _dlpack.packed_strides(shape)
+    return array._replace(shape=shape, strides=strides), array.strides[0] if batch > 1 else 0
+
+
 def order_of(array: Array) -> str:
     """Return "F" where elements of a column are neighbours, and those of a row are not, else "C".
 

@@ -235,13 +235,21 @@ class Matrix:
                 self._handle = own(handle[0], lib.wlm_matrix_destroy, self.device, *parents)
             return self._handle
 
-    def values(self, source: Any, heads: int, stream: int | None) -> Array | None:
-        """Return the values of a call, or for None the matrix's. Raises if their shape is wrong."""
-        array = self._data if source is None else self._value_array(source, "values", stream)
-        if array:
-            shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
-            array.require((), *shapes)
-        return array
+    def values(
+        self, source: Any, heads: int, stream: int | None, batch: int | None = None
+    ) -> tuple[Array | None, int]:
+        """Return the values of a call, or for None the matrix's, and the stride of a batch.
+
+        Raises if their shape is wrong.
+        """
+        shapes = [(self.nnz, heads)] + ([(self.nnz,)] if heads == 1 else [])
+        if batch is not None and source is not None:
+            array = _arrays.read(source, "values", self.device, stream).require(DENSE_TYPES)
+            if array.shape[1:] in shapes:
+                first, stride = _arrays.first_of(array, batch)
+                return first.require(contiguous=True), stride
+        values = self._data if source is None else self._value_array(source, "values", stream)
+        return values and values.require((), *shapes), 0
 
     def require_unmoved(self) -> None:
         """Raise RuntimeError if PyTorch moved the memory of an array of the matrix."""

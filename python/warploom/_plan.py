@@ -243,7 +243,7 @@ class Plan:
                 _arrays.require_unmoved(self._prepared)
                 call.kept.append(self._prepared)
             call.scale(alpha, beta, out, seed)
-            dense = None if B is None else read_dense(B, "B", place)
+            dense = None if B is None else read_dense(B, "B", place, problem.batch)
             if problem.sddmm:
                 result = call.sddmm(read_dense(X, "X", place), dense, out)
             else:

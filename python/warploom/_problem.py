@@ -48,6 +48,8 @@ class Options(TypedDict, total=False):
     sample, width, norm: use at most `width` (8 to 2304) edges of a row: sample is "bucket",
         "fastrand" or "fastrand_coprime"; norm of a sum is "none" (default), "kept" or "unbiased".
     deterministic: only kernels that give the same bits every time.
+    batch: a number of products of one pattern, computed together: B, out and values then have one
+        dimension more in front, of this size, or B and values are those of all products.
     """
 
     reduce: str
@@ -62,6 +64,7 @@ class Options(TypedDict, total=False):
     width: int
     norm: str
     deterministic: bool
+    batch: int | None
 
 
 _NAMES = frozenset(Options.__annotations__)
@@ -121,6 +124,9 @@ class Problem:
             struct.sampling.width = integer("width", options.get("width", 0))
         elif "width" in options or "norm" in options:
             raise ValueError("width, norm: need sample")
+        self.batch = options.get("batch")
+        if self.batch is not None:
+            struct.batch = self.batch = integer("batch", self.batch)
         struct.policy.deterministic = flag("deterministic", options.get("deterministic", False))
         struct.policy.expected_calls = integer("expected_calls", expected_calls)
 

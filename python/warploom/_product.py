@@ -42,18 +42,39 @@ def place_of(matrix: Matrix, stream: Any, *sources: Any) -> Place:
     return Place(matrix.device, of, _arrays.stream_of(stream, matrix.device, of))
 
 
-def read_dense(source: Any, name: str, place: Place) -> Array:
-    """Read a dense operand of 1, 2 or 3 dimensions."""
+class Dense(NamedTuple):
+    """A dense operand: of a batch its first product's part, and the elements to the next one's."""
+
+    array: Array
+    stride: int = 0
+    of_batch: bool = False
+
+    @property
+    def columns(self) -> int:
+        """n, the number of columns."""
+        return math.prod(self.array.shape[1:])
+
+    @property
+    def order(self) -> str:
+        return _arrays.order_of(self.array)
+
+
+def read_dense(
+    source: Any, name: str, place: Place, batch: int | None = None, *, shared: bool = True
+) -> Dense:
+    """Read a dense operand of 1, 2 or 3 dimensions, with a batch in front of 2 or 3.
+
+    shared: one of two dimensions is that of all products.
+    """
     array = place.read(source, name).require(DENSE_TYPES)
-    if len(array.shape) not in (1, 2, 3):
-        expected = "(rows, n) or (rows, heads, n / heads)"
-        raise ValueError(f"{name}: has shape {array.shape}; expected {expected}")
-    return array
-
-
-def columns(array: Array) -> int:
-    """Return n, the number of columns of a dense operand."""
-    return math.prod(array.shape[1:])
+    of_batch = batch is not None and (not shared or len(array.shape) > 2)
+    expected = "(rows, n) or (rows, heads, n / heads)"
+    if len(array.shape) not in ((3, 4) if of_batch else (1, 2, 3)):
+        behind = ", behind the batch" if of_batch else ""
+        raise ValueError(f"{name}: has shape {array.shape}; expected {expected}{behind}")
+    if not of_batch or batch is None:
+        return Dense(array)
+    return Dense(*_arrays.first_of(array, batch), True)
 
 
 class Call:
@@ -61,13 +82,16 @@ class Call:
 
     def __init__(self, matrix: Matrix, problem: Problem, place: Place, values: Any) -> None:
         self.matrix, self.problem, self.place = matrix, problem, place
-        self.values = matrix.values(values, problem.heads, place.stream)
+        self.values, values_stride = matrix.values(
+            values, problem.heads, place.stream, problem.batch
+        )
         wide = "float32" if problem.dtype in ("float16", "bfloat16") else problem.dtype
         if self.values and self.values.dtype not in (problem.dtype, wide):
             found = f"{self.values.name}: has type {self.values.dtype}"
             raise TypeError(f"{found} and the dense operands {problem.dtype}; convert one")
         self.args = args = new("wlm_execute_args")
         args.stream = place.pointer
+        args.values_stride = values_stride
         if values is not None and self.values:
             args.values = self.values.pointer
         self.kept = [] if self.values is None else [self.values]
@@ -82,9 +106,9 @@ class Call:
         self.args.alpha, self.args.beta = alpha, beta
         self.args.seed = _arguments.seed(seed)
 
-    def dense(self, array: Array, rows: int, order: str) -> int:
+    def dense(self, operand: Dense, rows: int, order: str) -> int:
         """Check a dense operand of `rows` rows in this order; returns its leading dimension."""
-        problem = self.problem
+        array, problem = operand.array, self.problem
         if array.dtype != problem.dtype:
             raise TypeError(f"{array.name}: has type {array.dtype}; expected {problem.dtype}")
         shapes: list[tuple[int, ...]] = [(rows, problem.n)]
@@ -97,31 +121,41 @@ class Call:
     def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
         """Return the caller's `out`, or a new array of this shape, and its description."""
         made = out
-        if out is None and self.problem.c_order == "F" and len(shape) == 2:
+        batch = self.problem.batch
+        if out is None and self.problem.c_order == "F" and len(shape) == 2 and batch is None:
             made = self.place.empty(shape[::-1], dtype).T
         elif out is None:
             made = self.place.empty(shape, dtype)
         return made, self.place.read(made, "out").require((dtype,), shape, writable=True)
 
-    def spmm(self, b: Array | None, out: Any, bias: Any) -> Any:
+    def spmm(self, b: Dense | None, out: Any, bias: Any) -> Any:
         """Set the operands of C = A B; returns C, or (C, argmax)."""
         args, problem, place = self.args, self.problem, self.place
         if b is None:
             if problem.needs_b or out is None:
                 raise TypeError('B: is None, which needs out and the message "copy_a"')
-            shape = read_dense(out, "out", place).shape
+            shape = place.read(out, "out").shape
         else:
-            args.b, args.ldb = b.pointer, self.dense(b, self.cols, problem.b_order)
-            self.kept.append(b)
-            shape = (self.rows, *b.shape[1:])
+            args.b, args.ldb = b.array.pointer, self.dense(b, self.cols, problem.b_order)
+            args.b_stride = b.stride
+            self.kept.append(b.array)
+            shape = (self.rows, *b.array.shape[1:])
+            if problem.batch is not None:
+                shape = (problem.batch, *shape)
+                if not b.of_batch and not self.args.values_stride and out is None:
+                    raise ValueError("batch: neither B nor values nor out has that dimension")
         if bias is not None:
             vector = place.read(bias, "bias")
             vector.require((problem.dtype,), (problem.n,), contiguous=True)
             args.bias = vector.pointer
             self.kept.append(vector)
-        made, c = self.result(out, shape, problem.dtype)
-        args.c, args.ldc = c.pointer, self.dense(c, self.rows, problem.c_order)
-        self.kept.append(c)
+        made, whole = self.result(out, shape, problem.dtype)
+        c = Dense(whole)
+        if problem.batch is not None:
+            c = Dense(*_arrays.first_of(whole, problem.batch), True)
+        args.c, args.ldc = whole.pointer, self.dense(c, self.rows, problem.c_order)
+        args.c_stride = c.stride
+        self.kept.append(whole)
         if not problem.argmax:
             return made
         if problem.c_order == "F" or (args.ldc != problem.n and self.rows > 1):
@@ -132,16 +166,16 @@ class Call:
         self.kept.append(array)
         return made, positions
 
-    def sddmm(self, x: Array, b: Array | None, out: Any) -> Any:
+    def sddmm(self, x: Dense, b: Dense | None, out: Any) -> Any:
         """Set the operands of the gradient of the values; returns dvalues."""
         args, problem = self.args, self.problem
         if b is None and problem.needs_b:
             raise TypeError('B: is None, which needs the message "copy_a"')
-        args.x, args.ldc = x.pointer, self.dense(x, self.rows, problem.c_order)
-        self.kept.append(x)
+        args.x, args.ldc = x.array.pointer, self.dense(x, self.rows, problem.c_order)
+        self.kept.append(x.array)
         if b is not None:
-            args.b, args.ldb = b.pointer, self.dense(b, self.cols, problem.b_order)
-            self.kept.append(b)
+            args.b, args.ldb = b.array.pointer, self.dense(b, self.cols, problem.b_order)
+            self.kept.append(b.array)
         nnz, heads = self.matrix.nnz, problem.heads
         made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
         self.kept.append(array.require(contiguous=True))
@@ -184,16 +218,19 @@ def spmm(
         B: dense: shape (K, n), (K,), or (K, heads, n / heads); float32, float16, bfloat16 or
             float64. Row-major, or with shape (K, n) column-major, as `numpy.asfortranarray` and
             `tensor.t()` make it; it is read where it is. With transpose, M rows. None with the
-            message "copy_a" and out.
+            message "copy_a" and out. With batch, shape (batch, K, n) or (batch, K, heads,
+            n / heads), where each product may be anywhere, or that of all products, (K, n).
         out: the array for C, of B's type and the shape of the result, row-major or column-major
             independently of B. It shares no memory with other operands. Without it C is row-major.
         values: used instead of the values of A: shape (nnz,) or (nnz, heads) in CSR order, of B's
-            type, or float32 if that is a 16-bit type.
+            type, or float32 if that is a 16-bit type; with batch also (batch, nnz) and (batch,
+            nnz, heads).
         alpha, beta: factors; beta other than 0 needs out. With beta = 0, out is not read.
         bias: n elements of B's type, added to every row.
         seed: of edge sampling.
         stream: a CUDA stream: an address or a stream of torch or CuPy. Ignored on the host.
-        **options: reduce, message, transpose, heads, argmax, sample and others, see `Options`.
+        **options: reduce, message, transpose, heads, argmax, sample, batch and others, see
+            `Options`.
 
     Returns:
         C of shape (M, n), or B's shape with M rows, in the library of B (NumPy, torch, CuPy, JAX);
@@ -207,17 +244,21 @@ def spmm(
     """
     matrix = as_matrix(A)
     place = place_of(matrix, stream, B, out)
-    dense = None if B is None else read_dense(B, "B", place)
-    shaped = dense or (read_dense(out, "out", place) if out is not None else None)
+    batch = options.get("batch")
+    if batch is not None:
+        batch = _arguments.integer("batch", batch)
+    dense = None if B is None else read_dense(B, "B", place, batch)
+    given_out = None if out is None else read_dense(out, "out", place, batch, shared=False)
+    shaped = dense or given_out
     if shaped is None:
         raise TypeError('B: is None, which needs out and the message "copy_a"')
     argmax_type = INDEX_TYPES[matrix.argmax_type]
     given = {"bias": bias is not None, "argmax_type": argmax_type}
     orders = {
-        "b_order": "C" if dense is None else _arrays.order_of(dense),
-        "c_order": "C" if out is None else _arrays.order_of(place.read(out, "out")),
+        "b_order": "C" if dense is None else dense.order,
+        "c_order": "C" if given_out is None else given_out.order,
     }
-    product = problem(columns(shaped), shaped.dtype, **given, **orders, **options)
+    product = problem(shaped.columns, shaped.array.dtype, **given, **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out, seed)
     result = call.spmm(dense, out, bias)
@@ -262,10 +303,10 @@ def sddmm(
     x = read_dense(X, "X", place)
     b = None if B is None else read_dense(B, "B", place)
     orders = {
-        "b_order": "C" if b is None else _arrays.order_of(b),
-        "c_order": _arrays.order_of(x),
+        "b_order": "C" if b is None else b.order,
+        "c_order": x.order,
     }
-    product = problem(columns(x), x.dtype, operation="sddmm", **orders, **options)
+    product = problem(x.columns, x.array.dtype, operation="sddmm", **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
     result = call.sddmm(x, b, out)

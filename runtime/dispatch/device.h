@@ -30,6 +30,7 @@ typedef struct wlmi_launch {
   void *kernel;         /* CUfunction, or a host function pointer */
   unsigned int grid[3]; /* cuda: x = fast axis, y and z = slow axis folded */
   int64_t unit_blocks;  /* host: passed to the kernel */
+  int64_t products;     /* of a batch that the launch computes; 1 without one */
   unsigned int threads;
   unsigned int shared_bytes;
   int dependent;

@@ -12,6 +12,7 @@ wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t u
   const int64_t columns = wlmi_pass_column_blocks(pass, n);
   *launch = (wlmi_launch){.kernel = kernel,
                           .unit_blocks = units,
+                          .products = 1,
                           .threads = (unsigned int)pass->threads,
                           .shared_bytes = (unsigned int)pass->shared_bytes,
                           .dependent = pass->dependent};
@@ -28,11 +29,15 @@ wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t u
   return WLM_OK;
 }
 
-wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
+wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when, int64_t products,
                            const struct wlm_args *args, void *stream) {
   for (int i = 0; i < shape->pass_count; i++) {
-    if (shape->passes[i].when != when || !bound->launches[i].unit_blocks) continue;
-    WLM_CHECK(shape->device->ops->launch(shape->device, &bound->launches[i], args, stream));
+    wlmi_launch launch = bound->launches[i];
+    if (shape->passes[i].when != when || !launch.unit_blocks) continue;
+    launch.products = products;
+    launch.grid[2] *= (unsigned int)products;
+    launch.unit_blocks *= products;
+    WLM_CHECK(shape->device->ops->launch(shape->device, &launch, args, stream));
   }
   return WLM_OK;
 }

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/dispatch/batch.h"
+
 /* Memory from `begin` to before `end`. */
 typedef struct range {
   uintptr_t begin, end;
@@ -14,10 +16,11 @@ static range range_of(const void *address, int64_t bytes) {
 
 static int meet(range a, range b) { return a.begin < b.end && b.begin < a.end; }
 
-/* Where an array is: its lines, or the columns of a column-major one, follow each other at equal distances. */
+/* Where an array is: its lines, or the columns of a column-major one, follow each other at equal distances. Those of a
+ * batch follow each other over all products, or hold the products' side by side, or each product is one line. */
 typedef struct place {
   range range;
-  int64_t line, used; /* bytes from one to the next, and bytes of one */
+  int64_t line, used; /* bytes from one to the next, and bytes of one; line 0 = anywhere in the range */
 } place;
 
 static place place_of(const wlmi_shape *shape, const wlmi_array *array, const void *kernel) {
@@ -28,7 +31,13 @@ static place place_of(const wlmi_shape *shape, const wlmi_array *array, const vo
   const int64_t count = by_columns ? array->columns : lines, used = (by_columns ? lines : array->columns) * size;
   memcpy(&address, (const char *)kernel + array->to, sizeof address);
   if (array->ld_name) memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
-  return (place){range_of(address, lines ? (count - 1) * ld * size + used : 0), ld * size, used};
+  const int64_t line = ld * size, bytes = lines ? (count - 1) * line + used : 0;
+  if (shape->batch < 2 || !array->stride_name) return (place){range_of(address, bytes), line, used};
+  const int64_t stride = wlmi_batch_stride(array, kernel), others = stride * (shape->batch - 1);
+  const range all = range_of(address, bytes + others);
+  if (others + used <= line) return (place){all, line, others + used};
+  if (used < line && stride % line == 0) return (place){all, line, used};
+  return (place){all, stride >= bytes ? stride : 0, bytes};
 }
 
 /* Whether memory lies between two neighbouring lines of an array, whose lines may be anywhere. */
@@ -57,11 +66,13 @@ static wlm_status refuse(const char *function, const char *one, const char *othe
 enum { ROWPTR, COLIND, VALUES, WORKSPACE, PREPARED, OTHERS };
 static const char *const names[OTHERS] = {"rowptr", "colind", "values", "workspace", "prepared"};
 
+/* values_of_others: bytes from the values of a batch's first product to those of the last one. */
 static void find_others(const wlmi_shape *shape, const wlmi_work *work, const struct wlm_args *args,
-                        range others[OTHERS]) {
+                        int64_t values_of_others, range others[OTHERS]) {
   others[ROWPTR] = range_of(args->rowptr, work->offsets * (int64_t)wlmi_index_size(shape->rowptr_type));
   others[COLIND] = range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type));
-  others[VALUES] = range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type));
+  others[VALUES] =
+      range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type) + values_of_others);
   others[WORKSPACE] = range_of(work->workspace_at ? work->workspace_at
                                : work->workspace  ? args->workspace
                                                   : NULL,
@@ -79,7 +90,7 @@ static wlm_status check_work(const char *function, const range others[OTHERS]) {
 wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const wlmi_work *work,
                            const struct wlm_args *args) {
   range others[OTHERS];
-  find_others(shape, work, args, others);
+  find_others(shape, work, args, 0, others);
   return check_work(function, others);
 }
 
@@ -87,7 +98,8 @@ wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, con
                               const wlmi_work *work, const void *kernel) {
   range others[OTHERS];
   place places[WLMI_MAX_ARRAYS];
-  find_others(shape, work, kernel, others);
+  const struct wlm_batch_launch *launch = kernel;
+  find_others(shape, work, kernel, shape->batch > 1 ? launch->batch.values * (shape->batch - 1) : 0, others);
   WLM_CHECK(check_work(function, others));
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];

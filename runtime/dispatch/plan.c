@@ -7,6 +7,7 @@
 #include "core/base/pointer.h"
 #include "core/problem/element.h"
 #include "core/problem/structs.h"
+#include "runtime/dispatch/batch.h"
 #include "runtime/dispatch/explain.h"
 #include "runtime/dispatch/layout.h"
 #include "runtime/dispatch/overlap.h"
@@ -46,6 +47,8 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
       .is_transposed = p->transpose && !program->walks_a,
       .walks_a = program->walks_a,
+      .batch = p->batch,
+      .is_batched = program->is_batched,
       .pass_count = program->pass_count,
       .workspace = program->workspace,
       .prepared = program->prepared,
@@ -73,8 +76,8 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, n};
   const int first = first_execute(shape);
   const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
-  bound->empty =
-      (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0 || (shape->operation == WLM_SDDMM && !csr->nnz);
+  bound->empty = (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0 || shape->batch == 0 ||
+                 (shape->operation == WLM_SDDMM && !csr->nnz);
   bound->args = (struct wlm_args){
       .rows = csr->rows,
       .cols = csr->cols,
@@ -101,6 +104,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   WLM_CHECK(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
   WLM_CHECK(wlmi_layout_bind(shape, &shape->arrays, &bound->args, bound->workspace_size, &bound->layout));
   bound->workspace_size = bound->layout.size;
+  wlmi_batch_bind(shape, bound);
   return wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size);
 }
 
@@ -187,8 +191,9 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   status = wlmi_check_work("wlm_plan_prepare", &plan->shape, &work, &args);
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
+  const struct wlm_batch_launch once = {plan->bound.args, {.count = 1}}; /* one pattern for the whole batch */
   if (!plan->bound.empty)
-    status = wlmi_launch_all(&plan->shape, &plan->bound, WLMI_WHEN_PREPARE, &plan->bound.args, stream);
+    status = wlmi_launch_all(&plan->shape, &plan->bound, WLMI_WHEN_PREPARE, 1, &once.args, stream);
   plan->is_prepared = status == WLM_OK;
   return wlmi_finish(status);
 }
@@ -198,6 +203,7 @@ typedef union kernel_args {
   struct wlm_args args;
   struct wlm_attention_args attention;
   struct wlm_message_launch message;
+  struct wlm_batch_launch batch;
 } kernel_args;
 
 static struct wlm_number number(double value) { return (struct wlm_number){value, (float)value}; }
@@ -274,10 +280,21 @@ static wlm_status take_work(const char *function, const wlmi_bound *bound, const
 static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel, void *stream) {
   wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_layout *layout = &bound->layout;
-  if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, &kernel->args, stream);
+  const int64_t products = shape->is_batched ? kernel->batch.batch.count : 1;
+  if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
   WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, kernel, given, stream));
-  WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, &kernel->args, stream));
+  WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream));
   return wlmi_layout_end(shape, &shape->arrays, layout, kernel, given, stream);
+}
+
+static wlm_status launch_batch(const wlmi_shape *shape, const wlmi_bound *bound, const kernel_args *kernel,
+                               void *stream) {
+  for (int64_t first = 0; first < shape->batch; first += bound->together) {
+    kernel_args part;
+    part.batch = wlmi_batch_part(shape, bound, &kernel->batch, first);
+    WLM_CHECK(launch(shape, bound, &part, stream));
+  }
+  return WLM_OK;
 }
 
 wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
@@ -294,9 +311,11 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else
     WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
+  if (shape->batch > 1 || shape->is_batched) WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
   const wlmi_work work = work_of(bound);
   WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));
-  return launch(shape, bound, &kernel, call->stream);
+  return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call->stream)
+                          : launch(shape, bound, &kernel, call->stream);
 }
 
 static const char execute_name[] = "wlm_plan_execute";

@@ -43,6 +43,8 @@ typedef struct wlmi_shape {
   int has_values, has_bias, has_dropout, is_attention, want_argmax; /* want_argmax: of a product */
   int is_transposed; /* A^T is bound, so that rows and columns are those of A^T */
   int walks_a;       /* of a transposed problem: A itself is bound instead of A^T */
+  int64_t batch;     /* products of a call */
+  int is_batched;    /* the kernels compute several of them in a launch */
   wlmi_arrays arrays;
   int pass_count;
   wlmi_pass passes[WLMI_MAX_PASSES];
@@ -58,6 +60,7 @@ typedef struct wlmi_bound {
   int empty;            /* the main result has no elements: nothing to do */
   wlmi_launch launches[WLMI_MAX_PASSES];
   wlmi_layout layout;
+  int64_t together; /* products of a launch; 1 without a batch */
   size_t workspace_size, prepared_size;
 } wlmi_bound;
 
@@ -134,8 +137,9 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
 /* The grid of one pass. */
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch);
-/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. */
-wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when,
+/* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. `products` is 1, but for a
+ * batch (runtime/dispatch/batch.h). */
+wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when, int64_t products,
                            const struct wlm_args *args, void *stream);
 /* WLM_ERR_INVALID_ARGUMENT where alpha or beta is not finite. */
 wlm_status wlmi_check_factors(const wlm_execute_args *call);

@@ -64,7 +64,7 @@ static void host_unload(wlmi_device *device UNUSED, wlmi_module *module) { wlmi_
 
 static wlm_status host_launch(const wlmi_device *device UNUSED, const wlmi_launch *launch, const struct wlm_args *args,
                               void *stream UNUSED) {
-  ((host_kernel *)launch->kernel)(args, launch->unit_blocks, wlmi_host_threads(args));
+  ((host_kernel *)launch->kernel)(args, launch->unit_blocks, wlmi_host_threads(args, launch->products));
   return WLM_OK;
 }
 

@@ -26,8 +26,8 @@ int64_t wlmi_host_switches(void) {
 
 wlmi_crowding *wlmi_host_crowding(void) { return &crowding; }
 
-int wlmi_host_threads(const struct wlm_args *args) {
-  const double work = ((double)args->nnz + (double)args->rows) * (double)args->n;
+int wlmi_host_threads(const struct wlm_args *args, int64_t products) {
+  const double work = ((double)args->nnz + (double)args->rows) * (double)args->n * (double)products;
   if (work < share_from) return 1;
   const int is_crowded = wlmi_is_crowded(&crowding, wlmi_seconds(), omp_get_max_threads(), wlmi_host_switches);
   return is_crowded && work < CROWDED_TIMES * share_from ? 1 : wlmi_threads();

@@ -6,8 +6,8 @@
 #include "templates/prelude/args.h"
 
 /* 1 for a small product, and on a crowded machine for all but large ones; otherwise as many as the calling thread may
- * use (core/base/threads.h). */
-int wlmi_host_threads(const struct wlm_args *args);
+ * use (core/base/threads.h). products: of a batch, each of this size. */
+int wlmi_host_threads(const struct wlm_args *args, int64_t products);
 
 /* How often a thread of this process was interrupted for another one: involuntary context switches. */
 int64_t wlmi_host_switches(void);

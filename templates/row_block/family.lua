@@ -44,8 +44,9 @@ return {
     return base + own + old + newer + problem.extra_registers + places
   end,
   -- Eight registers more would mean a third fewer blocks of 256 threads.
-  spilled = function(p, problem)
+  spilled = function(p, problem, limits)
     local fills = p.lanes == 16 and p.vector == 8 and p.batch == 8
-    return fills and problem.reduce == "mean" and problem.uses_a and 24 or 0
+    if fills and problem.reduce == "mean" and problem.uses_a then return 24 end
+    return problem.batch and limits.arch < 90 and 16 or 0
   end,
 }

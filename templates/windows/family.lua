@@ -11,6 +11,7 @@ return {
   version = 1,
   summary = "tensor cores on windows of 8 rows, whose distinct columns form dense tiles (after FlashSparse)",
   split = "carry",
+  batches = false,
   parameters = {
     { "grouped", { 0, 1 } },          -- whether windows are of rows with common columns, or of consecutive ones
     { "chunk", { 0, 256, 512 } },     -- distinct columns into which a window is cut, at least; 0: not cut

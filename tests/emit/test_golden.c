@@ -40,7 +40,8 @@ static const struct problem {
                 {"attention", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 0, NULL},
                 {"attention-back", 64, WLM_ATTENTION, WLM_SUM, WLM_F32, 0, 0, 1, NULL},
                 {"message", 128, WLM_MESSAGE, WLM_CUSTOM, WLM_F16, 0, 1, 0, "max=relu(b+e);edge_sum=x*b"},
-                {"message-back", 64, WLM_MESSAGE, WLM_CUSTOM, WLM_F32, 0, 0, 1, "d:row;w:row:wins;sum=d*w*a;edge=d*w"}};
+                {"message-back", 64, WLM_MESSAGE, WLM_CUSTOM, WLM_F32, 0, 0, 1, "d:row;w:row:wins;sum=d*w*a;edge=d*w"},
+                {"batch", 128, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, 0, NULL}};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static wlmi_spec spec_of(const struct problem *p) {
@@ -56,6 +57,7 @@ static wlmi_spec spec_of(const struct problem *p) {
   problem.sampling.width = p->sampled ? 64 : 0;
   problem.want_argmax = p->has_positions;
   problem.transpose = p->transposed;
+  problem.batch = strcmp(p->name, "batch") ? 1 : 2;
   csr.values = &csr; /* the spec depends only on whether there are values */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   return spec;

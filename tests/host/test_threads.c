@@ -96,7 +96,7 @@ TEST(small_products_run_alone) {
 }
 
 static int threads_of(int64_t rows) {
-  return wlmi_host_threads(&(struct wlm_args){.rows = rows, .nnz = 7 * rows, .n = N});
+  return wlmi_host_threads(&(struct wlm_args){.rows = rows, .nnz = 7 * rows, .n = N}, 1);
 }
 
 /* OpenMP's number or 1, never one between or above: a team of another size makes libgomp create and end threads. */

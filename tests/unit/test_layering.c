@@ -21,6 +21,7 @@ static const room rooms[] = {
     {"core/problem/", 1},
     {"templates/prelude/args.h", 0},
     {"templates/prelude/attention_args.h", 0},
+    {"templates/prelude/batch_args.h", 0},
     {"templates/prelude/message_args.h", 0},
     {"templates/prelude/product_args.h", 0},
     {"templates/programs/stats.h", 0},

@@ -60,3 +60,75 @@ def test_one_pattern_with_many_operands():
     for i, c in enumerate(out.T.reshape(batch, n, 5)):
         of_batch = sp.csr_matrix((values[:, i], a.indices, a.indptr), shape=a.shape)
         assert np.allclose(c.T, of_batch @ b[i].T, atol=1e-5)
+
+
+def batch_of(matrix, values, b):
+    """The products of a batch by SciPy: values and b are (batch, ...) or those of all."""
+    batch = len(values) if values.ndim == 2 else len(b)
+    return np.stack(
+        [
+            sp.csr_matrix(
+                (values[i] if values.ndim == 2 else values, matrix.indices, matrix.indptr),
+                shape=matrix.shape,
+            )
+            @ (b[i] if b.ndim == 3 else b)
+            for i in range(batch)
+        ]
+    )
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize("own_values", [False, True])
+@pytest.mark.parametrize("own_b", [False, True])
+def test_a_batch_in_one_call(planned, own_values, own_b):
+    batch, n, a = 3, 4, BLOCKS[0]
+    values = operand(batch, a.nnz) if own_values else operand(1, a.nnz)[0]
+    b = operand(batch * 7, n).reshape(batch, 7, n) if own_b else operand(7, n)
+    if not (own_values or own_b):
+        b = np.broadcast_to(b, (batch, 7, n))  # a stride of 0
+    expected = batch_of(a, values, b)
+    if planned:
+        with warploom.Plan(a, n, batch=batch) as plan:
+            found = plan(b, values=values)
+    else:
+        found = warploom.spmm(a, b, values=values, batch=batch)
+    assert found.shape == (batch, 5, n)
+    assert np.array_equal(found, expected)
+
+
+def test_a_batch_within_larger_arrays():
+    """B and C side by side, with gaps, in any order of the batch's dimension; and torch tensors."""
+    torch = pytest.importorskip("torch")
+    batch, n, a = 3, 4, BLOCKS[0]
+    b = operand(7, batch * 6).reshape(7, batch, 6)[:, :, :n].transpose(1, 0, 2)
+    whole = np.full((5, batch, 6), np.nan, np.float32)
+    out = whole[:, :, :n].transpose(1, 0, 2)
+    expected = batch_of(a, a.data, b)
+    assert warploom.spmm(a, b, out=out, batch=batch) is out
+    assert np.allclose(out, expected, atol=1e-5)
+    assert np.isnan(whole[:, :, n:]).all()
+    warploom.spmm(a, b, out=out, beta=1.0, batch=batch)
+    assert np.allclose(out, 2 * expected, atol=1e-5)
+    columns = np.asfortranarray(b.transpose(1, 2, 0)).transpose(2, 0, 1)  # each product by columns
+    assert np.allclose(warploom.spmm(a, columns, batch=batch), expected, atol=1e-5)
+    found = warploom.spmm(a, torch.from_numpy(b.copy()), batch=batch)
+    assert np.allclose(found.numpy(), expected, atol=1e-5)
+    assert warploom.spmm(a, np.empty((0, 7, n), np.float32), batch=0).shape == (0, 5, n)
+
+
+def test_wrong_batches_are_named():
+    a, b = BLOCKS[0], operand(14, 2).reshape(2, 7, 2)
+    overlapping = np.broadcast_to(operand(5, 2), (2, 5, 2)).view()
+    overlapping.flags.writeable = True
+    for error, message, call in (
+        (ValueError, "B: has shape .*must be batch = 3", {"batch": 3}),
+        (ValueError, "batch: -1 is not", {"batch": -1}),
+        (TypeError, "batch", {"batch": 2.5}),
+        (ValueError, "values: has shape", {"batch": 2, "values": operand(3, a.nnz)}),
+        (ValueError, "out: has shape", {"batch": 2, "out": operand(5, 2)}),
+        (ValueError, "batch: neither B nor values", {"batch": 2, "B": b[0]}),
+        (ValueError, "c_stride is 0", {"batch": 2, "out": overlapping}),
+        (ValueError, "want_argmax", {"batch": 2, "reduce": "max", "argmax": True}),
+    ):
+        with pytest.raises(error, match=message):
+            warploom.spmm(**{"A": a, "B": b, **call})

@@ -7,7 +7,7 @@
 
 #include "templates/prelude/args.h"
 
-typedef enum simt_args { SIMT_ARGS, SIMT_ATTENTION_ARGS, SIMT_MESSAGE_ARGS } simt_args;
+typedef enum simt_args { SIMT_ARGS, SIMT_ATTENTION_ARGS, SIMT_MESSAGE_ARGS, SIMT_BATCH_ARGS } simt_args;
 
 typedef struct simt_launch {
   void (*kernel)(struct wlm_args args);

@@ -20,6 +20,7 @@ enum { WARP = 32, MAX_THREADS = 1024 };
 
 typedef void attention_kernel(struct wlm_attention_args args);
 typedef void message_kernel(struct wlm_message_launch args);
+typedef void batch_kernel(struct wlm_batch_launch args);
 
 /* Fills shared memory: as a float a NaN, as an index far out of range. */
 #define PATTERN 0x7fffffffu
@@ -198,6 +199,8 @@ static void thread_main(void) {
       ((attention_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_attention_args *)simt.args);
     else if (simt.launch->takes == SIMT_MESSAGE_ARGS)
       ((message_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_message_launch *)simt.args);
+    else if (simt.launch->takes == SIMT_BATCH_ARGS)
+      ((batch_kernel *)(void (*)(void))simt.launch->kernel)(*(const struct wlm_batch_launch *)simt.args);
     else
       simt.launch->kernel(*simt.args);
     t->state = RETURNED;

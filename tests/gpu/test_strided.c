@@ -1,0 +1,39 @@
+/* Column-major B and C, and batches, on a GPU: every product in every layout by wlm_spmm and by plans, with a kernel of
+ * each family for the plain ones, compared with float64. NaN between the elements stays. */
+#include "support/gpu.h"
+#include "support/strided_check.h"
+#include "support/test.h"
+
+static wlm_context *open_context(void) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context *context;
+  test_gpu();
+  test_needs_nvrtc();
+  options.device = "cuda";
+  options.database = options.system_database = options.kernel_cache = "";
+  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  return context;
+}
+
+TEST(every_product_in_every_layout) {
+  static const int64_t widths[] = {16, 7, 1};
+  wlm_context *context = open_context();
+  for (int p = 0; p < STRIDED_PRODUCTS; p++)
+    for (int l = 0; l < STRIDED_LAYOUTS; l++) {
+      const int64_t n = strided_products[p].heads ? 16 : widths[(p + l) % 3];
+      strided_check(context, &strided_products[p], &strided_layouts[l], n, 0, (uint64_t)(100 * p + l) + 1);
+    }
+  wlm_context_destroy(context);
+}
+
+TEST(every_family_with_batches) {
+  wlm_context *context = open_context();
+  for (int p = 0; p < STRIDED_PRODUCTS; p++)
+    for (int l = 3; l < 6; l++)
+      strided_check(context, &strided_products[p], &strided_layouts[l], p % 2 ? 16 : 4, 1, (uint64_t)(100 * p + l) + 2);
+  wlm_context_destroy(context);
+}
+
+GROUP(NULL, test_gpu_close)
+
+int main(void) { return test_run(); }

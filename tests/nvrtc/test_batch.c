@@ -1,0 +1,96 @@
+/* Kernels of batches: some candidates of each family compile, use no more registers and spill no more than family.lua
+ * allows, and copy no arguments to local memory, for several architectures, widths and types. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "runtime/cuda/nvrtc.h"
+#include "support/emit_fixture.h"
+#include "support/test.h"
+
+enum { STEPS = 3 }; /* candidates of each family */
+
+static const struct problem {
+  int64_t n;
+  wlm_type type;
+  wlm_reduce reduce;
+  int transpose, arch;
+} problems[] = {
+    {32, WLM_F32, WLM_SUM, 0, 90},  {128, WLM_F32, WLM_SUM, 0, 90}, {4, WLM_F32, WLM_MAX, 0, 90},
+    {64, WLM_F16, WLM_MEAN, 0, 90}, {33, WLM_F64, WLM_SUM, 1, 90},  {32, WLM_F32, WLM_SUM, 0, 80},
+    {32, WLM_F32, WLM_SUM, 0, 100},
+};
+
+/* The number behind `before` in the compiler's log, the largest of several. */
+static long largest(const char *log, const char *before) {
+  long most = -1;
+  for (const char *at = log; (at = strstr(at, before)); at++) {
+    const long value = strtol(at + strlen(before), NULL, 10);
+    if (value > most) most = value;
+  }
+  return most;
+}
+
+/* Bytes of a thread's frame, the largest of several kernels: what is spilled, and copies of arguments. */
+static long largest_frame(const char *log) {
+  long most = -1;
+  for (const char *at = log, *first; (at = strstr(at, " bytes stack frame")); at++) {
+    for (first = at; first > log && first[-1] >= '0' && first[-1] <= '9';) first--;
+    const long value = strtol(first, NULL, 10);
+    if (value > most) most = value;
+  }
+  return most;
+}
+
+static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *limits) {
+  wlmi_program program;
+  wlmi_text log = {0};
+  void *cubin = NULL;
+  size_t size;
+  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
+  assert_true(program.is_batched);
+  wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, &cubin, &size, &log);
+  if (status != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
+  const long registers = largest(log.data, "Used ");
+  const long spilled = largest(log.data, "bytes stack frame, ") + largest(log.data, "bytes spill stores, ");
+  const long frame = largest_frame(log.data);
+  assert_true(registers > 0 && spilled >= 0 && frame >= 0);
+  const int is_more = registers > program.max_registers || spilled > program.max_spilled || frame > program.max_spilled;
+  if (is_more)
+    print_error("sm_%d %s n = %lld: %ld registers, %ld bytes spilled and %ld of a frame; family.lua: %d and %d\n",
+                limits->arch, variant, (long long)spec->problem.n, registers, spilled, frame, program.max_registers,
+                program.max_spilled);
+  wlmi_free(cubin);
+  wlmi_text_release(&log);
+  wlmi_program_release(&program);
+  return is_more;
+}
+
+static int check_families(const struct problem *p) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = WLM_CSR_INIT;
+  wlmi_limits limits = emit_cuda;
+  const wlmi_candidate_list *list;
+  wlmi_spec spec;
+  int more = 0;
+  problem.n = p->n, problem.batch = 64, problem.reduce = p->reduce, problem.transpose = p->transpose;
+  problem.dense_type = csr.value_type = p->type, csr.values = &csr, limits.arch = p->arch;
+  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &limits, &list));
+  for (int64_t i = 0, end; i < list->count; i = end) {
+    for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
+      end++;
+    for (int64_t k = 0; k < STEPS && k < end - i; k++)
+      more += check(list->candidates[i + k * (end - i - 1) / (STEPS - 1)].variant, &spec, &limits);
+  }
+  wlmi_candidates_drop(list);
+  return more;
+}
+
+TEST_BETWEEN(kernels_fit_their_registers, emit_begin, emit_end) {
+  int more = 0;
+  test_needs_nvrtc();
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) more += check_families(&problems[i]);
+  assert_int_equal(more, 0);
+}

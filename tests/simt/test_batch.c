@@ -1,0 +1,39 @@
+/* Batches on the simt shim: emitted CUDA of one candidate of each family, for products of every kind, and column-major
+ * batches, which are launched one by one. */
+#include "runtime/context.h"
+#include "simt/shim/simt_device.h"
+#include "support/strided_check.h"
+#include "support/test.h"
+
+static wlm_context *context;
+
+static int begin(void **state) {
+  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlmi_device *device;
+  (void)state;
+  options.database = options.system_database = options.kernel_cache = "";
+  if (simt_device_open(&device) != WLM_OK) return 1;
+  device->info.limits.processors = 4;                                  /* which the rules divide by */
+  snprintf(device->info.compiler, sizeof device->info.compiler, "cc"); /* without one, products run one by one */
+  return wlmi_context_create_on(device, &options, &context) != WLM_OK;
+}
+
+static int end(void **state) {
+  (void)state;
+  wlm_context_destroy(context);
+  return 0;
+}
+
+TEST_BETWEEN(every_family, begin, end) {
+  int plans = 0;
+  for (int p = 0; p < STRIDED_PRODUCTS; p++)
+    for (int64_t n = p % 3 ? 16 : 4; n <= 16; n += 12) /* some families are for few columns */
+      plans += strided_check(context, &strided_products[p], &strided_layouts[3], n, 1, (uint64_t)p + 61);
+  assert_in_range(plans, 50, 200);
+}
+
+TEST_BETWEEN(every_layout, begin, end) {
+  for (int l = 3; l < STRIDED_LAYOUTS; l++)
+    for (int p = 0; p < STRIDED_PRODUCTS; p += 4)
+      strided_check(context, &strided_products[p], &strided_layouts[l], 7, 0, (uint64_t)(10 * l + p) + 71);
+}

@@ -1,0 +1,285 @@
+#include "support/strided_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/csr/transpose.h"
+#include "core/problem/element.h"
+#include "core/reference/reference.h"
+#include "generator/generator.h"
+#include "support/asserts.h"
+#include "support/drawn.h"
+
+enum { GAP = 3, PRODUCTS = 3 };
+
+const strided_product strided_products[STRIDED_PRODUCTS] = {
+    {.name = "sum"},
+    {.name = "max of a pattern", .reduce = WLM_MAX, .pattern = 1},
+    {.name = "mean in f16", .reduce = WLM_MEAN, .type = WLM_F16},
+    {.name = "product in f64", .reduce = WLM_PROD, .type = WLM_F64},
+    {.name = "epilogue", .epilogue = 1},
+    {.name = "heads", .heads = 1},
+    {.name = "sampled", .sample = WLM_SAMPLE_FASTRAND},
+    {.name = "transposed", .transpose = 1},
+    {.name = "custom", .reduce = WLM_CUSTOM, .custom = "message=a*b;init=0;reduce=acc+x;combine=reduce;finish=acc*2"},
+};
+
+const strided_layout strided_layouts[STRIDED_LAYOUTS] = {
+    {1, WLM_COLUMN_MAJOR, WLM_COLUMN_MAJOR, STRIDED_SHARED, STRIDED_BEHIND, STRIDED_SHARED},
+    {1, WLM_COLUMN_MAJOR, WLM_ROW_MAJOR, STRIDED_SHARED, STRIDED_BEHIND, STRIDED_SHARED},
+    {1, WLM_ROW_MAJOR, WLM_COLUMN_MAJOR, STRIDED_SHARED, STRIDED_BEHIND, STRIDED_SHARED},
+    {PRODUCTS, WLM_ROW_MAJOR, WLM_ROW_MAJOR, STRIDED_BEHIND, STRIDED_BEHIND, STRIDED_BEHIND},
+    {PRODUCTS, WLM_ROW_MAJOR, WLM_ROW_MAJOR, STRIDED_SIDE_BY_SIDE, STRIDED_SIDE_BY_SIDE, STRIDED_SHARED},
+    {PRODUCTS, WLM_ROW_MAJOR, WLM_ROW_MAJOR, STRIDED_SHARED, STRIDED_BEHIND, STRIDED_BEHIND},
+    {PRODUCTS, WLM_COLUMN_MAJOR, WLM_COLUMN_MAJOR, STRIDED_BEHIND, STRIDED_BEHIND, STRIDED_BEHIND},
+    {PRODUCTS, WLM_COLUMN_MAJOR, WLM_ROW_MAJOR, STRIDED_SIDE_BY_SIDE, STRIDED_SIDE_BY_SIDE, STRIDED_SHARED},
+};
+
+/* ---- arrays --------------------------------------------------------------------------------------------- */
+
+typedef struct array {
+  wlmi_device *device;
+  wlm_type type;
+  int64_t batch, lines, n, ld, stride;
+  int by_columns;
+  size_t bytes;
+  char *host, *memory; /* the same, memory: the device's */
+} array;
+
+static int64_t place_of(const array *a, int64_t k, int64_t line, int64_t column) {
+  return k * a->stride + (a->by_columns ? column * a->ld + line : line * a->ld + column);
+}
+
+static array array_of(wlmi_device *device, wlm_type type, int64_t batch, int64_t lines, int64_t n, wlm_order order,
+                      strided_place place) {
+  array a = {.device = device, .type = type, .batch = batch, .lines = lines, .n = n};
+  a.by_columns = order == WLM_COLUMN_MAJOR;
+  const int64_t count = a.by_columns ? n : lines, used = a.by_columns ? lines : n;
+  a.ld = (place == STRIDED_SIDE_BY_SIDE ? batch * (used + 1) : used) + GAP;
+  a.stride = place == STRIDED_SHARED ? 0 : place == STRIDED_SIDE_BY_SIDE ? used + 1 : (count - 1) * a.ld + used + GAP;
+  a.bytes = (size_t)(place_of(&a, batch - 1, lines - 1, n - 1) + 1) * wlmi_type_size(type);
+  assert_non_null(a.host = malloc(a.bytes));
+  memset(a.host, 0xff, a.bytes);
+  assert_status(WLM_OK, device->ops->allocate(device, a.bytes, (void **)&a.memory));
+  return a;
+}
+
+static void array_end(array *a) {
+  a->device->ops->release(a->device, a->memory);
+  free(a->host);
+}
+
+static double get(const array *a, int64_t k, int64_t line, int64_t column) {
+  return wlmi_element_get(a->type, a->host, place_of(a, k, line, column));
+}
+
+/* Draws small numbers, of which sums are exact. */
+static void draw(array *a, test_random *random, int is_positive) {
+  for (int64_t k = 0; k < (a->stride ? a->batch : 1); k++)
+    for (int64_t i = 0; i < a->lines; i++)
+      for (int64_t j = 0; j < a->n; j++)
+        wlmi_element_put(a->type, a->host, place_of(a, k, i, j),
+                         is_positive ? 1 + (double)test_draw(random, 3) / 2 : (double)test_draw(random, 9) - 4);
+}
+
+static void to_device(const array *a) {
+  assert_status(WLM_OK, a->device->ops->copy_in(a->device, a->memory, a->host, a->bytes));
+}
+
+/* ---- one product of a batch, as the reference takes it -------------------------------------------------- */
+
+/* Row-major, without gaps. */
+static void *packed(const array *a, int64_t k) {
+  char *to = malloc((size_t)(a->lines * a->n) * wlmi_type_size(a->type) + 1);
+  assert_non_null(to);
+  for (int64_t i = 0; i < a->lines; i++)
+    for (int64_t j = 0; j < a->n; j++) wlmi_element_put(a->type, to, i * a->n + j, get(a, k, i, j));
+  return to;
+}
+
+typedef struct calculation {
+  const strided_product *product;
+  wlm_context *context;
+  wlmi_device *device;
+  drawn drawn; /* the pattern and the bias */
+  wlm_problem problem;
+  wlm_csr csr; /* on the device */
+  wlm_execute_args args;
+  array b, c, values, rowptr, colind, bias;
+} calculation;
+
+/* op(A) of product k in host memory. */
+static wlmi_csr_host matrix_of(const calculation *q, int64_t k, int64_t heads) {
+  const wlm_csr *from = &q->drawn.csr;
+  wlmi_csr_host a = {.rows = from->rows, .cols = from->cols, .nnz = from->nnz}, op;
+  assert_non_null(a.rowptr = malloc((size_t)(a.rows + 1) * sizeof *a.rowptr));
+  assert_non_null(a.colind = malloc((size_t)(a.nnz + 1) * sizeof *a.colind));
+  for (int64_t i = 0; i <= a.rows; i++) a.rowptr[i] = q->drawn.rowptr[i];
+  memcpy(a.colind, q->drawn.colind, (size_t)a.nnz * sizeof *a.colind);
+  if (!q->product->pattern) {
+    assert_non_null(a.values = malloc((size_t)(a.nnz * heads + 1) * sizeof *a.values));
+    for (int64_t p = 0; p < a.nnz * heads; p++) a.values[p] = (float)get(&q->values, k, p / heads, p % heads);
+  }
+  if (!q->product->transpose) return a;
+  assert_status(WLM_OK, wlmi_csr_host_transpose(&a, &op));
+  wlmi_csr_host_release(&a);
+  return op;
+}
+
+static void check_product(const calculation *q, const array *before, int64_t k, const char *what) {
+  const wlm_problem *p = &q->problem;
+  const int64_t lines = q->c.lines, n = p->n;
+  wlmi_csr_host a = matrix_of(q, k, p->heads);
+  wlm_execute_args call = q->args;
+  wlm_problem one = *p;
+  double *value = malloc((size_t)(lines * n + 1) * sizeof *value),
+         *scale = malloc((size_t)(lines * n + 1) * sizeof *scale);
+  void *b = packed(&q->b, k), *c = packed(before, k), *found = packed(&q->c, k);
+  assert_true(value && scale);
+  one.batch = 1, one.transpose = 0, one.b_order = one.c_order = WLM_ROW_MAJOR;
+  call.b = b, call.c = c, call.ldb = call.ldc = n, call.bias = q->bias.host;
+  assert_status(WLM_OK,
+                wlmi_reference_rows(&a, &one, &call, NULL, lines, &(wlmi_reference_result){value, scale, NULL}));
+  const double error = wlmi_reference_error(p->dense_type, found, n, NULL, lines, n, value, scale);
+  if (!(error <= 8 * wlmi_element_unit(p->dense_type)))
+    fail_msg("%s: %s: product %lld of %lld differs from float64 by %g", q->product->name, what, (long long)k,
+             (long long)q->c.batch, error);
+  free(value), free(scale), free(b), free(c), free(found);
+  wlmi_csr_host_release(&a);
+}
+
+/* Compares all products, and what lies between them, which stays NaN. */
+static void check_results(calculation *q, const array *before, const char *what) {
+  assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
+  assert_status(WLM_OK, q->device->ops->copy_out(q->device, q->c.host, q->c.memory, q->c.bytes));
+  for (int64_t k = 0; k < q->c.batch; k++) check_product(q, before, k, what);
+  for (int64_t k = 0; k < q->c.batch; k++)
+    for (int64_t i = 0; i < q->c.lines; i++)
+      for (int64_t j = 0; j < q->c.n; j++)
+        memset(q->c.host + (size_t)place_of(&q->c, k, i, j) * wlmi_type_size(q->c.type), 0xff,
+               wlmi_type_size(q->c.type));
+  for (size_t i = 0; i < q->c.bytes; i++)
+    if ((unsigned char)q->c.host[i] != 0xff) fail_msg("%s: %s: wrote between its elements", q->product->name, what);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------- */
+
+static void run_plan(calculation *q, const wlm_matrix *matrix, const char *variant) {
+  wlm_execute_args args = q->args;
+  wlm_plan *plan;
+  void *prepared = NULL;
+  assert_status(WLM_OK, variant ? wlm_plan_create_variant(q->context, matrix, &q->problem, variant, &plan)
+                                : wlm_plan_create(q->context, matrix, &q->problem, &plan));
+  args.workspace_size = wlm_plan_workspace_size(plan);
+  if (args.workspace_size)
+    assert_status(WLM_OK, q->device->ops->allocate(q->device, args.workspace_size, &args.workspace));
+  if (wlm_plan_prepared_size(plan)) {
+    assert_status(WLM_OK, q->device->ops->allocate(q->device, wlm_plan_prepared_size(plan), &prepared));
+    assert_status(WLM_OK, wlm_plan_prepare(plan, prepared, NULL));
+  }
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
+  q->device->ops->release(q->device, args.workspace);
+  q->device->ops->release(q->device, prepared);
+  wlm_plan_destroy(plan);
+}
+
+/* A candidate of each family. */
+static int run_families(calculation *q, const wlm_matrix *matrix, const array *before, test_random *random) {
+  const wlmi_candidate_list *list;
+  wlmi_spec spec;
+  int plans = 0;
+  assert_status(WLM_OK, wlmi_spec_make(&q->problem, &q->csr, &spec));
+  assert_status(WLM_OK,
+                wlmi_generator_describe(wlmi_context_generator(q->context), &spec, &q->device->info.limits, &list));
+  for (int64_t i = 0, end; i < list->count; i = end, plans++) {
+    for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
+      end++;
+    const char *variant = list->candidates[i + (int64_t)test_draw(random, (uint64_t)(end - i))].variant;
+    to_device(before);
+    run_plan(q, matrix, variant);
+    check_results(q, before, variant);
+  }
+  wlmi_candidates_drop(list);
+  return plans;
+}
+
+static wlm_problem problem_of(const strided_product *product, const strided_layout *layout, int64_t n) {
+  wlm_problem problem = WLM_PROBLEM_INIT;
+  problem.n = n;
+  problem.reduce = product->reduce;
+  problem.custom = product->custom;
+  problem.dense_type = product->type;
+  problem.transpose = product->transpose;
+  problem.heads = product->heads ? DRAWN_HEADS : 1;
+  problem.epilogue = (wlm_epilogue){product->epilogue, product->epilogue ? "relu" : NULL};
+  problem.sampling.sample = product->sample;
+  problem.sampling.width = product->sample ? 8 : 0;
+  problem.b_order = layout->b_order, problem.c_order = layout->c_order, problem.batch = layout->batch;
+  return problem;
+}
+
+/* An int32 array as one of the device. */
+static array index_array(wlmi_device *device, const int32_t *from, int64_t count) {
+  array a = array_of(device, WLM_F32, 1, 1, count ? count : 1, WLM_ROW_MAJOR, STRIDED_BEHIND);
+  memcpy(a.host, from, (size_t)count * sizeof *from);
+  to_device(&a);
+  return a;
+}
+
+static void begin(calculation *q, const strided_layout *layout, test_random *random) {
+  const strided_product *product = q->product;
+  const int is_product = product->reduce == WLM_PROD;
+  draw_matrix(&q->drawn, random, 1);
+  const wlm_csr *a = &q->drawn.csr;
+  const int64_t b_lines = product->transpose ? a->rows : a->cols, c_lines = product->transpose ? a->cols : a->rows;
+  q->b = array_of(q->device, product->type, layout->batch, b_lines, q->problem.n, layout->b_order, layout->b);
+  q->c = array_of(q->device, product->type, layout->batch, c_lines, q->problem.n, layout->c_order, layout->c);
+  q->values = array_of(q->device, product->type, layout->batch, a->nnz ? a->nnz : 1, q->problem.heads, WLM_ROW_MAJOR,
+                       layout->values);
+  q->values.ld = q->problem.heads; /* values have no gaps */
+  q->bias = array_of(q->device, product->type, 1, 1, q->problem.n, WLM_ROW_MAJOR, STRIDED_BEHIND);
+  q->rowptr = index_array(q->device, q->drawn.rowptr, a->rows + 1);
+  q->colind = index_array(q->device, q->drawn.colind, a->nnz);
+  draw(&q->b, random, is_product), draw(&q->values, random, is_product), draw(&q->bias, random, 0);
+  if (product->epilogue) draw(&q->c, random, 0);
+  to_device(&q->b), to_device(&q->c), to_device(&q->values), to_device(&q->bias);
+  q->csr = *a;
+  q->csr.rowptr = q->rowptr.memory, q->csr.colind = q->colind.memory;
+  q->csr.values = product->pattern ? NULL : q->values.memory, q->csr.value_type = product->type;
+  q->args = (wlm_execute_args)WLM_EXECUTE_ARGS_INIT;
+  q->args.b = q->b.memory, q->args.c = q->c.memory, q->args.ldb = q->b.ld, q->args.ldc = q->c.ld;
+  q->args.b_stride = q->b.stride, q->args.c_stride = q->c.stride, q->args.values_stride = q->values.stride;
+  if (product->epilogue) q->args.bias = q->bias.memory, q->args.alpha = 2, q->args.beta = 3;
+  if (product->sample) q->args.seed = 12345;
+}
+
+int strided_check(wlm_context *context, const strided_product *product, const strided_layout *layout, int64_t n,
+                  int families, uint64_t seed) {
+  static calculation q;
+  test_random random = {seed * 0x9E3779B97F4A7C15u | 1};
+  wlm_matrix *matrix;
+  int plans = 1;
+  q = (calculation){.product = product, .context = context, .device = wlmi_context_device(context)};
+  q.problem = problem_of(product, layout, n);
+  begin(&q, layout, &random);
+  array before = q.c;
+  assert_non_null(before.host = malloc(before.bytes));
+  memcpy(before.host, q.c.host, before.bytes);
+  assert_status(WLM_OK, wlm_spmm(context, &q.csr, &q.problem, &q.args));
+  check_results(&q, &before, "wlm_spmm");
+  assert_status(WLM_OK, wlm_matrix_create(context, &q.csr, NULL, &matrix));
+  if (families) {
+    plans = run_families(&q, matrix, &before, &random);
+  } else {
+    to_device(&before);
+    run_plan(&q, matrix, NULL);
+    check_results(&q, &before, "a plan");
+  }
+  wlm_matrix_destroy(matrix);
+  free(before.host);
+  array *const all[] = {&q.b, &q.c, &q.values, &q.bias, &q.rowptr, &q.colind};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_end(all[i]);
+  return plans;
+}

@@ -1,0 +1,34 @@
+/* Products whose arrays have gaps: column-major B and C, and batches behind each other or side by side. Every element
+ * of every product is compared with float64, gaps hold NaN and must stay as they are, and arrays have exactly the
+ * needed size. Works on any device, whose memory it uses. */
+#pragma once
+
+#include "runtime/context.h"
+
+/* What is computed; zeroes are the sum of products in f32. */
+typedef struct strided_product {
+  const char *name;
+  wlm_reduce reduce;
+  wlm_type type;
+  int transpose, heads, epilogue, pattern; /* epilogue: bias, relu, alpha and beta */
+  wlm_sample sample;
+  const char *custom;
+} strided_product;
+enum { STRIDED_PRODUCTS = 9 };
+extern const strided_product strided_products[STRIDED_PRODUCTS];
+
+typedef enum strided_place { STRIDED_BEHIND, STRIDED_SIDE_BY_SIDE, STRIDED_SHARED } strided_place;
+typedef struct strided_layout {
+  int64_t batch;
+  wlm_order b_order, c_order;
+  strided_place b, c, values;
+} strided_layout;
+enum { STRIDED_LAYOUTS = 8 };
+extern const strided_layout strided_layouts[STRIDED_LAYOUTS];
+
+/* Checks a product in a layout by wlm_spmm, and by a plan with one variant of each family, which the seed draws, or
+ * with the chosen kernel where `families` is 0. Returns the number of plans. Fails the running test where a number is
+ * wrong.
+ */
+int strided_check(wlm_context *context, const strided_product *product, const strided_layout *layout, int64_t n,
+                  int families, uint64_t seed);
