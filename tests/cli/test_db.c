@@ -1,8 +1,5 @@
 /* warploom db through the real binary: explain shows pins; stores are merged, compared, pruned and repaired. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,27 +8,18 @@
 
 #define MATRIX "uniform:rows=300,d=4"
 
-static const char *in_folder(test_folder *where, const char *name) {
-  *where = folder;
-  return folder_file(where, name);
-}
-
 /* The value of a bucket in the output of `stats`. */
 static char *stats_value(const char *path) {
-  command c;
-  command_expect(&c, &folder, 0, "stats", MATRIX, "--json");
+  command c = RUN(0, "stats", MATRIX, "--json");
   char *value = json_at(c.out, path);
-  command_release(&c);
   assert_non_null(value);
   return value;
 }
 
 static void assert_step(const char *width, const char *step, const char *variant) {
-  command c;
-  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", width, "--json");
+  command c = RUN(0, "explain", MATRIX, "-n", width, "--json");
   assert_json_at(c.out, "$[0].step", step);
   assert_json_at(c.out, "$[0].variant", variant);
-  command_release(&c);
 }
 
 #define PINNED "host_row/rows=16,tile=16"
@@ -39,184 +27,135 @@ static void assert_step(const char *width, const char *step, const char *variant
 
 /* The rules must choose another kernel, otherwise the tests below would show nothing. */
 static void assert_not_chosen_by_itself(void) {
-  command c;
-  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8", "--json");
+  command c = RUN(0, "explain", MATRIX, "-n", "8", "--json");
   assert_json_at(c.out, "$[0].step", "rule");
   char *variant = json_at(c.out, "$[0].variant");
   assert_string_not_equal(variant, PINNED);
   assert_string_not_equal(variant, OTHER);
   free(variant);
-  command_release(&c);
 }
 
 TEST(explain_shows_pins) {
-  command c;
   char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
   assert_not_chosen_by_itself();
-  command_expect(&c, &folder, 0, "db", "pin", bucket, PINNED, "-n", "8,16");
+  command c = RUN(0, "db", "pin", bucket, PINNED, "-n", "8,16");
   assert_contains(c.out, PINNED);
-  command_release(&c);
   assert_step("8", "pin", PINNED);
   assert_step("16", "pin", PINNED);
   /* the pin of a matrix overrides that of its bucket */
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8");
-  command_release(&c);
+  RUN(0, "db", "pin", MATRIX, OTHER, "-n", "8");
   assert_step("8", "pin", OTHER);
   assert_step("16", "pin", PINNED);
 
-  command_expect(&c, &folder, 0, "explain", MATRIX, "-n", "8");
+  c = RUN(0, "explain", MATRIX, "-n", "8");
   assert_contains(c.out, "pinned by hand for this very matrix");
   assert_contains(c.out, "unpinned it would be host_row/");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", MATRIX, "-n", "8", "--check");
+  c = RUN(0, "run", MATRIX, "-n", "8", "--check");
   assert_contains(c.out, OTHER);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list");
+  c = RUN(0, "db", "list");
   assert_contains(c.out, "pinned for");
   assert_contains(c.out, bucket);
   assert_contains(c.out, fingerprint);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--json");
+  c = RUN(0, "db", "list", "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.pins[0].variant", OTHER); /* a fingerprint sorts before "v1 ..." */
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "db", "unpin", fingerprint, "-n", "8");
-  command_release(&c);
+  RUN(0, "db", "unpin", fingerprint, "-n", "8");
   assert_step("8", "pin", PINNED);
-  command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8,32"); /* all or nothing */
+  c = RUN(1, "db", "unpin", bucket, "-n", "8,32"); /* all or nothing */
   assert_contains(c.err, "nothing is pinned");
   assert_contains(c.err, "n = 32");
-  command_release(&c);
   assert_step("8", "pin", PINNED);
-  command_expect(&c, &folder, 0, "db", "unpin", bucket, "-n", "8,16,8");
-  command_release(&c);
-  command_expect(&c, &folder, 1, "db", "unpin", bucket, "-n", "8");
+  RUN(0, "db", "unpin", bucket, "-n", "8,16,8");
+  c = RUN(1, "db", "unpin", bucket, "-n", "8");
   assert_contains(c.err, "nothing is pinned");
-  command_release(&c);
   assert_not_chosen_by_itself();
   free(bucket);
   free(fingerprint);
 }
 
 TEST(invalid_variants_are_not_pinned) {
-  command c;
-  command_expect(&c, &folder, 2, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
+  command c = RUN(2, "db", "pin", MATRIX, "host_row/rows=16,tile=9", "-n", "8");
   assert_contains(c.err, "tile");
-  command_release(&c);
-  command_expect(&c, &folder, 1, "db", "pin", "no-such.mtx", PINNED, "-n", "8");
+  c = RUN(1, "db", "pin", "no-such.mtx", PINNED, "-n", "8");
   assert_contains(c.err, "no-such.mtx");
-  command_release(&c);
   static const char *const impossible[][2] = {{"v2 rows=8 mean=4 cv=0", "version"},
                                               {"v1 rows=8 mean=4 cv=9", "cv must"}};
   for (int i = 0; i < 2; i++) {
-    test_folder where;
-    const char *untouched = in_folder(&where, "untouched.db");
-    command_expect(&c, &folder, 2, "db", "pin", impossible[i][0], PINNED, "-n", "8", "--db", untouched);
+    const char *untouched = in_folder("untouched.db");
+    c = RUN(2, "db", "pin", impossible[i][0], PINNED, "-n", "8", "--db", untouched);
     assert_contains(c.err, impossible[i][1]);
-    command_release(&c);
     assert_int_not_equal(access(untouched, F_OK), 0);
   }
-  command_expect(&c, &folder, 2, "db", "pin", MATRIX);
+  c = RUN(2, "db", "pin", MATRIX);
   assert_contains(c.err, "usage: warploom db pin");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "db", "pinn");
+  c = RUN(2, "db", "pinn");
   assert_contains(c.err, "unknown action 'pinn'");
-  command_release(&c);
 }
 
 TEST(stores_are_merged_and_compared) {
-  command c;
-  test_folder fa, fb, fc, fe, fd;
-  const char *a = in_folder(&fa, "a.db"), *b = in_folder(&fb, "b.db"), *both = in_folder(&fc, "both.db");
-  const char *lines = in_folder(&fe, "both.jsonl"), *back = in_folder(&fd, "back.db");
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8,16", "--db", a);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, OTHER, "-n", "8,12", "--db", b);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "diff", a, b, "--json");
+  const char *a = in_folder("a.db"), *b = in_folder("b.db"), *both = in_folder("both.db");
+  const char *lines = in_folder("both.jsonl"), *back = in_folder("back.db");
+  RUN(0, "db", "pin", MATRIX, PINNED, "-n", "8,16", "--db", a);
+  RUN(0, "db", "pin", MATRIX, OTHER, "-n", "8,12", "--db", b);
+  command c = RUN(0, "db", "diff", a, b, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.same", "0");
   assert_json_at(c.out, "$.pins[1].b", OTHER);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "diff", a, a, "--json");
+  c = RUN(0, "db", "diff", a, a, "--json");
   assert_json_at(c.out, "$.same", "1");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "db", "merge", a, b);
+  c = RUN(2, "db", "merge", a, b);
   assert_contains(c.err, "-o FILE");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "merge", a, b, "-o", both);
+  c = RUN(0, "db", "merge", a, b, "-o", both);
   assert_contains(c.out, PINNED " is kept, " OTHER " is not");
   assert_int_equal(count_lines(c.out, " is kept, "), 1);
-  command_release(&c);
-  command_expect(&c, &folder, 2, "db", "merge", a, b, "-o", both);
+  c = RUN(2, "db", "merge", a, b, "-o", both);
   assert_contains(c.err, "exists already");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--db", both);
+  c = RUN(0, "db", "list", "--db", both);
   assert_int_equal(count_lines(c.out, "tile=16"), 3);
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", both);
-  command_release(&c);
-  command_expect(&c, &folder, 1, "db", "merge", a, lines, "-o", back);
+  RUN(0, "export", "-o", lines, "--db", both);
+  c = RUN(1, "db", "merge", a, lines, "-o", back);
   assert_contains(c.err, "both.jsonl: is a file of warploom export and no database; add it to one by warploom import");
-  command_release(&c);
-  command_expect(&c, &folder, 1, "import", both, "--db", back);
+  c = RUN(1, "import", both, "--db", back);
   assert_contains(c.err, "both.db:1: this is a database and no file of warploom export; join databases by warploom db");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "import", lines, "--db", back);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "diff", both, back, "--json");
+  RUN(0, "import", lines, "--db", back);
+  c = RUN(0, "db", "diff", both, back, "--json");
   assert_json_at(c.out, "$.same", "1");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "import", lines, "--db", b); /* b has another pin */
+  c = RUN(0, "import", lines, "--db", b); /* b has another pin */
   assert_contains(c.err, OTHER " is kept, " PINNED " is not");
-  command_release(&c);
 }
 
 TEST(undamaged_stores_are_not_changed) {
-  command c;
-  test_folder fa, fk;
-  const char *a = in_folder(&fa, "a.db");
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "check", "--repair", "--db", a);
+  const char *a = in_folder("a.db");
+  RUN(0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
+  command c = RUN(0, "db", "check", "--repair", "--db", a);
   assert_contains(c.out, "ok");
-  command_release(&c);
-  assert_int_not_equal(access(in_folder(&fk, "a.db.damaged"), F_OK), 0);
-  command_expect(&c, &folder, 0, "db", "prune", "--db", a, "--json");
+  assert_int_not_equal(access(in_folder("a.db.damaged"), F_OK), 0);
+  c = RUN(0, "db", "prune", "--db", a, "--json");
   assert_json_at(c.out, "$.removed", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--db", a);
+  c = RUN(0, "db", "list", "--db", a);
   assert_contains(c.out, PINNED);
-  command_release(&c);
 }
 
 /* `db check` names --repair, the repair reports what it kept, and a second check finds no damage. */
 TEST(truncated_stores_are_repaired) {
-  command c;
-  test_folder fa;
   size_t size;
-  const char *a = in_folder(&fa, "a.db");
-  command_expect(&c, &folder, 0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
-  command_release(&c);
+  const char *a = in_folder("a.db");
+  RUN(0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
   unsigned char *bytes = read_whole(a, &size);
   write_whole(a, bytes, size - 4096);
-  command_expect(&c, &folder, 1, "db", "check", "--db", a);
+  command c = RUN(1, "db", "check", "--db", a);
   assert_contains(c.err, "run 'warploom db check --repair' on it");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "check", "--repair", "--db", a, "--json");
+  c = RUN(0, "db", "check", "--repair", "--db", a, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.lost_at_least", "0");
   assert_json_at(c.out, "$.kept_models", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "check", "--db", a);
-  command_release(&c);
+  RUN(0, "db", "check", "--db", a);
 
   write_whole(a, bytes, 1000);
-  command_expect(&c, &folder, 1, "db", "check", "--repair", "--db", a);
+  c = RUN(1, "db", "check", "--repair", "--db", a);
   assert_contains(c.err, "nothing of it can be read any more; move it away");
-  command_release(&c);
   free(bytes);
 }
 
@@ -226,11 +165,10 @@ TEST(eight_tuners_share_a_store) {
   enum { TUNERS = 8, KILLED = 3 };
   command tuners[TUNERS], c;
   char input[TUNERS][64];
-  test_folder templates, family;
-  in_folder(&templates, "templates");
-  assert_int_equal(mkdir(templates.file, 0700), 0);
-  assert_int_equal(symlink(WLM_SOURCE_DIR "/templates/host_row", in_folder(&family, "templates/host_row")), 0);
-  setenv("WARPLOOM_TEMPLATES", templates.file, 1); /* only one family, so there is little to compile */
+  const char *templates = in_folder("templates");
+  assert_int_equal(mkdir(templates, 0700), 0);
+  assert_int_equal(symlink(WLM_SOURCE_DIR "/templates/host_row", in_folder("templates/host_row")), 0);
+  setenv("WARPLOOM_TEMPLATES", templates, 1); /* only one family, so there is little to compile */
   /* eight processes with many threads each would mostly wait for a core */
   setenv("OMP_NUM_THREADS", "1", 1);
   for (int i = 0; i < TUNERS; i++) {
@@ -244,15 +182,10 @@ TEST(eight_tuners_share_a_store) {
   for (int i = 0; i < TUNERS; i++) {
     command_wait(&tuners[i]);
     if (i >= KILLED && tuners[i].code) fail_msg("tuner %d: %d, %s", i, tuners[i].code, tuners[i].err);
-    command_release(&tuners[i]);
   }
-  command_expect(&c, &folder, 0, "db", "check");
-  command_release(&c);
-  for (int i = 0; i < KILLED; i++) {
-    command_expect(&c, &folder, 0, "tune", input[i], "-n", "8", "--device", "host");
-    command_release(&c);
-  }
-  command_expect(&c, &folder, 0, "db", "list", "--json");
+  c = RUN(0, "db", "check");
+  for (int i = 0; i < KILLED; i++) c = RUN(0, "tune", input[i], "-n", "8", "--device", "host");
+  c = RUN(0, "db", "list", "--json");
   char *candidates = json_at(c.out, "$.choices[0].candidates");
   assert_non_null(candidates);
   for (int i = 0; i < TUNERS; i++) { /* every matrix has all candidates */
@@ -264,7 +197,6 @@ TEST(eight_tuners_share_a_store) {
   unsetenv("OMP_NUM_THREADS");
   unsetenv("WARPLOOM_TEMPLATES");
   free(candidates);
-  command_release(&c);
 }
 
 EACH(home_begin, folder_end)

@@ -21,3 +21,7 @@
   do {                                                                                \
     if (!strstr((text), (part))) fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
   } while (0)
+/* Declares a variable that a call fills: GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan)); */
+#define GET(type, name, call) \
+  type name;                  \
+  assert_status(WLM_OK, call)

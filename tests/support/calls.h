@@ -2,7 +2,7 @@
  * beta, bias, seed, leading dimensions, stream. */
 #pragma once
 
-#include "warploom/warploom.h"
+#include "support/defaults.h"
 
 /* Executes with the template's workspace, passing the size that the plan needs. */
 static inline wlm_status test_execute_args(const wlm_plan *plan, wlm_execute_args args) {

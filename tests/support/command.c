@@ -58,18 +58,32 @@ char *text_of(const char *path) {
   return text;
 }
 
+/* The text of a file, which stays until the program ends. */
+static char *kept_text(const char *path) {
+  static char **kept;
+  static size_t count;
+  char *text = text_of(path);
+  kept = realloc(kept, (count + 1) * sizeof *kept);
+  return kept[count++] = realloc(text, strlen(text) + 1);
+}
+
 void command_wait(command *c) {
   int state;
   assert_int_equal(waitpid(c->process, &state, 0), c->process);
   c->code = WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state);
-  c->out = text_of(c->out_path);
-  c->err = text_of(c->err_path);
+  c->out = kept_text(c->out_path);
+  c->err = kept_text(c->err_path);
 }
 
-void command_release(command *c) {
-  free(c->out);
-  free(c->err);
-  c->out = c->err = NULL;
+command command_checked(const char *const argv[], int expected, const char *words, const char *file, int line) {
+  command c;
+  command_start(&c, &folder, argv);
+  command_wait(&c);
+  if (c.code != expected) {
+    print_error("%s: exit code %d, expected %d\n%s\n%s", words, c.code, expected, c.out, c.err);
+    _fail(file, line);
+  }
+  return c;
 }
 
 int64_t count_lines(const char *text, const char *part) {

@@ -34,6 +34,14 @@ const char *folder_file(test_folder *folder, const char *name) {
 
 test_folder folder;
 
+const char *in_folder(const char *name) {
+  static char **kept;
+  static size_t count;
+  kept = realloc(kept, (count + 1) * sizeof *kept);
+  if (asprintf(&kept[count], "%s/%s", folder.path, name) < 0) abort();
+  return kept[count++];
+}
+
 int folder_begin(void **state) {
   (void)state;
   folder_make(&folder);

@@ -14,6 +14,7 @@ const char *folder_file(test_folder *folder, const char *name); /* sets folder->
 
 /* The folder of a test program or of each of its tests; these are cmocka's setup and teardown. */
 extern test_folder folder;
+const char *in_folder(const char *name); /* a path inside, which stays until the program ends */
 int folder_begin(void **state);
 /* Makes the folder in a file system in memory, if there is one, so that hundreds of kills do not wait for a disk. A
  * killed process leaves the same files there as on a disk; only a power loss would differ. */

@@ -1,11 +1,19 @@
 /* Tests that register themselves: a program is a file of TEST(name) { ... }, run in this order. */
 #pragma once
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/require.h"
 #include "support/shard.h"
 
 typedef int test_fixture(void **state);
+/* Defines a setup or a teardown, which returns 0. */
+#define FIXTURE(name) static int name(__attribute__((unused)) void **state)
 
 /* Defines a test. `state` is what the setup stored there. */
 #define TEST(name) TEST_BETWEEN(name, NULL, NULL)

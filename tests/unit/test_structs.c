@@ -1,8 +1,5 @@
 /* Public structs of other versions: shorter ones get defaults down to the first release's size, longer ones are taken
  * where their tail is zero. */
-#include <stdio.h>
-#include <string.h>
-
 #include "core/problem/structs.h"
 #include "support/test.h"
 #include "warploom/warploom_attention.h"
@@ -64,6 +61,24 @@ TEST(every_struct_is_listed) {
     assert_int_equal(*(const size_t *)structs[i].initial, structs[i].size);
     assert_memory_equal(structs[i].type->name, "wlm_", 4);
   }
+}
+
+TEST(tests_have_the_same_defaults) {
+#define SAME(name, with)                               \
+  do {                                                 \
+    static const wlm_##name by_test = with();          \
+    assert_memory_equal(&by_test, &name, sizeof name); \
+  } while (0)
+  SAME(context_options, CONTEXT_OPTIONS);
+  SAME(csr, CSR);
+  SAME(coo, COO);
+  SAME(problem, PROBLEM);
+  SAME(execute_args, EXECUTE_ARGS);
+  SAME(attention_operands, ATTENTION_OPERANDS);
+  SAME(matrix_options, MATRIX_OPTIONS);
+  SAME(stats, STATS);
+  SAME(tune_options, TUNE_OPTIONS);
+  SAME(online_options, ONLINE_OPTIONS);
 }
 
 TEST(initialised_as_by_the_macro) {
@@ -143,8 +158,7 @@ static const wlmi_struct grown_type = {"wlm_grown", &grown_defaults, sizeof(grow
 
 TEST(shorter_ones_get_defaults) {
   const grown given = {offsetof(grown, c), 10, 20, 30, 40};
-  grown read;
-  assert_status(WLM_OK, wlmi_struct_read(&grown_type, &given, &read));
+  GET(grown, read, wlmi_struct_read(&grown_type, &given, &read));
   assert_true(read.size == sizeof read && read.a == 10 && read.b == 20 && read.c == 3 && read.d == 4);
   grown later = given;
   later.size = offsetof(grown, d);
@@ -157,9 +171,8 @@ TEST(shorter_ones_get_defaults) {
 
 TEST(present_structs_are_not_copied) {
   grown given = grown_defaults, copy = {0};
-  const void *seen;
   given.a = 7;
-  assert_status(WLM_OK, wlmi_struct_see(&grown_type, &given, &copy, &seen));
+  GET(const void *, seen, wlmi_struct_see(&grown_type, &given, &copy, &seen));
   assert_ptr_equal(seen, &given);
   given.size = offsetof(grown, c);
   given.c = 9;
