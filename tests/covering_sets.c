@@ -10,9 +10,8 @@
 #include "support/emit_fixture.h"
 
 static void write_set(const char *folder, const wlmi_limits *limits, int full) {
-  covering set;
   char path[512];
-  assert_status(WLM_OK, covering_make(emit_generator, limits, 1, full, &set));
+  GET(covering, set, covering_make(emit_generator, limits, 1, full, &set));
   covering_path(folder, limits, full, path, sizeof path);
   covering_save(&set, path);
   covering_release(&set);

@@ -1,8 +1,5 @@
 /* Errors in the command line, in files and in databases: each gives one clear line and the right exit code, and no data
  * is lost. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,7 +170,6 @@ static void run_line(const bad_line *line) {
   if (line->arguments[0] && count_lines(c.err, "") - count_lines(c.err, "warploom: warning: ") != 1)
     fail_msg("warploom %s says more than one line:\n%s", argv[1], c.err);
   if (line->code == 2 && *c.out) fail_msg("warploom %s begins all the same:\n%s", argv[1], c.out);
-  command_release(&c);
 }
 
 TEST(bad_command_lines) {
@@ -230,22 +226,17 @@ TEST(bad_databases) {
 
 /* If the database cannot be read, a product runs with the rules and a warning. */
 TEST(broken_database_degrades) {
-  command c;
-  char path[320];
-  snprintf(path, sizeof path, "%s/notes.txt", folder.path);
+  const char *path = in_folder("notes.txt");
   write_whole(path, "nothing", 7);
-  command_expect(&c, &folder, 0, "run", TWIN, "--device", "host", "-n", "8", "--check", "--db", path);
+  command c = RUN(0, "run", TWIN, "--device", "host", "-n", "8", "--check", "--db", path);
   assert_contains(c.err, "warning");
   assert_contains(c.err, "notes.txt");
   assert_contains(c.out, "rule");
   assert_contains(c.out, "verified: ");
-  command_release(&c);
 }
 
 TEST(bad_import) {
-  char path[320], database[320];
-  snprintf(path, sizeof path, "%s/import.jsonl", folder.path);
-  snprintf(database, sizeof database, "%s/imported.db", folder.path);
+  const char *path = in_folder("import.jsonl"), *database = in_folder("imported.db");
   write_whole(path, "{\"what\":\n", 9);
   run_line(&(bad_line){1, "not-there.jsonl", {"import", "not-there.jsonl", "--db", database}});
   run_line(&(bad_line){1, "import.jsonl:1", {"import", path, "--db", database}});
@@ -327,7 +318,6 @@ TEST(names_are_shown_with_escapes) {
     assert_printable(argv[1], c.out);
     assert_printable(argv[1], c.err);
     if (c.code && count_lines(c.err, "") - count_lines(c.err, "warning: ") > 2) fail_msg("%s: %s", argv[1], c.err);
-    command_release(&c);
   }
   assert_int_equal(chdir(before), 0);
 }

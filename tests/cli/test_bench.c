@@ -1,7 +1,4 @@
 /* warploom bench on the host device: its output, continuing an interrupted run, and refused arguments. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -13,19 +10,14 @@
 static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate pattern general\n5 6 7\n1 1\n1 3\n2 2\n4 6\n4 1\n4 2\n5 5\n";
 
-#define BENCH(c, code, ...) \
-  command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
+#define BENCH(code, ...) RUN(code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
 TEST(writes_one_line_per_case_and_resumes) {
-  command c;
-  char matrix[320], results[320];
-  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "results.jsonl"));
+  const char *matrix = in_folder("small.mtx"), *results = in_folder("results.jsonl");
   write_whole(matrix, matrix_text, strlen(matrix_text));
 
-  BENCH(&c, 0, "-n", "3", "--out", results, matrix);
+  command c = BENCH(0, "-n", "3", "--out", results, matrix);
   assert_int_equal(count_lines(c.out, "small, n = 3, us "), 1);
-  command_release(&c);
   char *first = text_of(results);
   assert_int_equal(count_lines(first, "\"suite\":\"core\""), 1);
   assert_true(json_is_valid(first));
@@ -73,17 +65,15 @@ TEST(writes_one_line_per_case_and_resumes) {
   size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"co", first);
   write_whole(results, cut, size);
   free(cut);
-  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
+  c = BENCH(0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
   assert_int_equal(count_lines(c.out, "small, n = 8, us "), 1);
-  command_release(&c);
   char *second = text_of(results);
   assert_memory_equal(second, first, strlen(first)); /* the complete lines are kept */
   assert_int_equal(count_lines(second, "\"suite\":\"core\""), 4);
   assert_int_equal(count_lines(second, "\"matrix\":\"small\""), 2);
   assert_int_equal(count_lines(second, "\"matrix\":\"uniform:rows=50,d=3\""), 2);
 
-  BENCH(&c, 0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* all cases are in the file */
-  command_release(&c);
+  BENCH(0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* all cases are in the file */
   char *third = text_of(results);
   assert_string_equal(third, second);
   free(first);
@@ -92,38 +82,26 @@ TEST(writes_one_line_per_case_and_resumes) {
 }
 
 TEST(bad_input_does_not_stop_the_rest) {
-  command c;
-  BENCH(&c, 1, "-n", "4", "nowhere.mtx", "uniform:rows=20,d=2");
+  command c = BENCH(1, "-n", "4", "nowhere.mtx", "uniform:rows=20,d=2");
   assert_contains(c.err, "nowhere.mtx");
   assert_int_equal(count_lines(c.out, "uniform:rows=20,d=2"), 1);
-  command_release(&c);
 }
 
 TEST(bad_command_line) {
-  command c;
-  command_expect(&c, &folder, 2, "bench");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "bench", "nothing", "a.mtx");
+  RUN(2, "bench");
+  command c = RUN(2, "bench", "nothing", "a.mtx");
   assert_contains(c.err, "unknown suite nothing");
-  command_release(&c);
-  BENCH(&c, 2, "-n", "0", "a.mtx");
-  command_release(&c);
-  BENCH(&c, 2, "--samples", "many", "a.mtx");
-  command_release(&c);
-  BENCH(&c, 2, "--budget", "0", "a.mtx");
-  command_release(&c);
-  BENCH(&c, 2, "--colour", "a.mtx");
+  BENCH(2, "-n", "0", "a.mtx");
+  BENCH(2, "--samples", "many", "a.mtx");
+  BENCH(2, "--budget", "0", "a.mtx");
+  c = BENCH(2, "--colour", "a.mtx");
   assert_contains(c.err, "--colour");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "bench", "core");
+  c = RUN(2, "bench", "core");
   assert_contains(c.err, "--data DIR");
-  command_release(&c);
-  BENCH(&c, 1, "--out", "/nowhere/at/all", "uniform:rows=20,d=2");
+  c = BENCH(1, "--out", "/nowhere/at/all", "uniform:rows=20,d=2");
   assert_contains(c.err, "/nowhere/at/all");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "bench", "--help");
+  c = RUN(0, "bench", "--help");
   assert_contains(c.out, "core");
-  command_release(&c);
 }
 
 /* ---- prepared kernels ------------------------------------------------------------------------------ */
@@ -164,17 +142,14 @@ static void write_families(test_folder *templates, int plain_repeats, int prepar
 }
 
 static char *line_with_families(int plain_repeats, int prepared_repeats) {
-  command c;
   test_folder templates;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "prepared.jsonl"));
+  const char *results = in_folder("prepared.jsonl");
   remove(results);
   write_families(&templates, plain_repeats, prepared_repeats);
   setenv("WARPLOOM_TEMPLATES", templates.path, 1);
-  BENCH(&c, 0, "-n", "5", "--out", results, "uniform:rows=64,d=4");
+  BENCH(0, "-n", "5", "--out", results, "uniform:rows=64,d=4");
   unsetenv("WARPLOOM_TEMPLATES");
   folder_remove(&templates);
-  command_release(&c);
   return text_of(results);
 }
 
@@ -212,27 +187,24 @@ static int64_t left_of(const char *out, int64_t total) {
 TEST(budget_stops_between_cases) {
   enum { TOTAL = 8 * 16 };
   command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "budget.jsonl"));
+  const char *results = in_folder("budget.jsonl");
   int64_t lines = 0;
   for (int run = 0; run < 2; run++) {
-    BENCH(&c, 0, "--budget", "1", "--out", results, "-n", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
-          "uniform:rows=400,d=2", "uniform:rows=400,d=3", "uniform:rows=400,d=4", "uniform:rows=400,d=5",
-          "uniform:rows=400,d=6", "uniform:rows=400,d=7", "uniform:rows=400,d=8", "uniform:rows=400,d=9");
+    c = BENCH(0, "--budget", "1", "--out", results, "-n", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+              "uniform:rows=400,d=2", "uniform:rows=400,d=3", "uniform:rows=400,d=4", "uniform:rows=400,d=5",
+              "uniform:rows=400,d=6", "uniform:rows=400,d=7", "uniform:rows=400,d=8", "uniform:rows=400,d=9");
     char *text = text_of(results);
     int64_t now = count_lines(text, "\"suite\":\"core\"");
     assert_true(now > lines); /* even the shortest budget runs one case */
     assert_int_equal(now, TOTAL - left_of(c.out, TOTAL));
     lines = now;
     free(text);
-    command_release(&c);
   }
 }
 
 /* The embedded list of suite core equals the file in the source tree, and bench looks for every name in the data
  * folder. */
 TEST(list_of_the_suite) {
-  command c;
   char results[320], empty[320], device[128], known[8192] = "",
                                               *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
   static const char *const twins[] = {"twin:arxiv", "twin:proteins", "twin:products", "twin:reddit"};
@@ -240,14 +212,13 @@ TEST(list_of_the_suite) {
   snprintf(results, sizeof results, "%s", folder_file(&folder, "list.jsonl"));
   snprintf(empty, sizeof empty, "%s", folder_file(&folder, "empty"));
   mkdir(empty, 0777);
-  BENCH(&c, 0, "-n", "2", "uniform:rows=9,d=2");
+  command c = BENCH(0, "-n", "2", "uniform:rows=9,d=2");
   assert_int_equal(sscanf(c.out, "device: %127[^\n]", device), 1);
-  command_release(&c);
   for (int i = 0; i < 20; i++) /* the results file already has the twins */
     sprintf(known + strlen(known), "{\"suite\":\"core\",\"device\":\"%s\",\"matrix\":\"%s\",\"n\":%d,\"us\":1}\n",
             device, twins[i / 5], widths[i % 5]);
   write_whole(results, known, strlen(known));
-  BENCH(&c, 1, "--data", empty, "--out", results);
+  c = BENCH(1, "--data", empty, "--out", results);
   int64_t real = 0;
   for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
     if (*line == '#' || !strncmp(line, "n ", 2)) continue;
@@ -262,7 +233,6 @@ TEST(list_of_the_suite) {
   }
   assert_int_equal(count_lines(c.err, "can be read"), real);
   assert_true(real >= 24);
-  command_release(&c);
   free(list);
 }
 
@@ -296,35 +266,29 @@ static void write_gz(const char *path) {
 }
 
 TEST(finds_matrices_in_the_data) {
-  command c;
   write_gz(folder_file(&folder, "flat.mtx.gz"));
   mkdir(folder_file(&folder, "deep"), 0777);
   write_gz(folder_file(&folder, "deep/deep.mtx.gz"));
-  BENCH(&c, 0, "-n", "2", "--data", folder.path, "flat", "deep");
+  command c = BENCH(0, "-n", "2", "--data", folder.path, "flat", "deep");
   assert_int_equal(count_lines(c.out, "flat, "), 1);
   assert_int_equal(count_lines(c.out, "deep, "), 1);
-  command_release(&c);
-  BENCH(&c, 1, "-n", "2", "flat");
+  c = BENCH(1, "-n", "2", "flat");
   assert_contains(c.err, "--data DIR");
-  command_release(&c);
   /* one error, not one for each matrix */
-  BENCH(&c, 1, "--data", folder_file(&folder, "nowhere"), "--out", "nothing.jsonl");
+  c = BENCH(1, "--data", folder_file(&folder, "nowhere"), "--out", "nothing.jsonl");
   assert_contains(c.err, "nowhere: No such file or directory");
   assert_int_equal(count_lines(c.err, ""), 1);
   assert_string_equal(c.out, "");
-  command_release(&c);
 }
 
 /* With --json, or with - as the results file, bench prints the lines of the results file instead of the table. */
 TEST(json_replaces_the_table) {
   static const char *const ways[][2] = {{"--json", NULL}, {"-o", "-"}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-    command c;
-    command_expect(&c, &folder, 0, "bench", "core", "uniform:rows=30,d=2", "--device", "host", "-n", "8,16",
-                   "--samples", "3", ways[i][0], ways[i][1]);
+    command c = RUN(0, "bench", "core", "uniform:rows=30,d=2", "--device", "host", "-n", "8,16", "--samples", "3",
+                    ways[i][0], ways[i][1]);
     assert_int_equal(count_lines(c.out, "\"suite\":\"core\""), 2);
     assert_int_equal(count_lines(c.out, ""), 2);
-    command_release(&c);
   }
 }
 
@@ -332,29 +296,25 @@ TEST(json_replaces_the_table) {
 TEST(the_choice_is_that_of_a_new_user) {
   static const char pinned[] = "host_nnz/nonzeros=8192,tile=16", matrix[] = "uniform:rows=300,d=4";
   static const char *const folders[] = {"bin", "share", "share/warploom"};
-  command c;
-  char path[400], program[400];
+  char path[400];
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     snprintf(path, sizeof path, "%s/%s", folder.path, folders[i]);
     assert_int_equal(mkdir(path, 0700), 0);
   }
-  snprintf(program, sizeof program, "%s/bin/warploom", folder.path);
+  const char *program = in_folder("bin/warploom");
   assert_int_equal(symlink(WLM_COMMAND, program), 0);
   snprintf(path, sizeof path, "%s/share/warploom/system.db", folder.path);
-  command_expect(&c, &folder, 0, "db", "pin", matrix, pinned, "-n", "8", "--device", "host", "--db", path);
-  command_release(&c);
+  command c = RUN(0, "db", "pin", matrix, pinned, "-n", "8", "--device", "host", "--db", path);
   const char *const explain[] = {program, "explain", matrix, "-n", "8", "--device", "host", "--json", NULL};
   const char *const bench[] = {program,    "bench", "core",      matrix, "-n",     "8",
                                "--device", "host",  "--samples", "3",    "--json", NULL};
   command_start(&c, &folder, explain);
   command_wait(&c);
   assert_json_at(c.out, "$[0].variant", pinned);
-  command_release(&c);
   command_start(&c, &folder, bench);
   command_wait(&c);
   assert_int_equal(c.code, 0);
   assert_json_at(c.out, "$.chosen_variant", pinned);
-  command_release(&c);
 }
 
 GROUP(home_begin, folder_end)

@@ -1,9 +1,5 @@
 /* The baselines of the host device in warploom bench: they compute the same product as the verified winner, whatever
  * the matrix, and a missing one is reported with its reason. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -12,8 +8,7 @@ static const char matrix_text[] =
     "%%MatrixMarket matrix coordinate real general\n6 5 9\n1 1 2.5\n1 5 -1\n2 3 0.25\n4 4 1e-3\n5 1 1\n5 2 -2\n5 3 3\n"
     "5 4 -4\n5 5 5\n";
 
-#define BENCH(c, code, ...) \
-  command_expect(c, &folder, code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
+#define BENCH(code, ...) RUN(code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
 static void text_at(const char *line, const char *path, char *out, size_t capacity) {
   char *value = json_at(line, path);
@@ -32,14 +27,10 @@ static int has_graphblas(const char *line) {
 }
 
 TEST(baselines_give_the_right_product) {
-  command c;
-  char matrix[320], results[320];
   int installed = 1;
-  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "right.jsonl"));
+  const char *matrix = in_folder("small.mtx"), *results = in_folder("right.jsonl");
   write_whole(matrix, matrix_text, strlen(matrix_text));
-  BENCH(&c, 0, "-n", "1,3,33,64", "--out", results, matrix, "uniform:rows=700,d=5", "twin:arxiv,scale=0.01");
-  command_release(&c);
+  BENCH(0, "-n", "1,3,33,64", "--out", results, matrix, "uniform:rows=700,d=5", "twin:arxiv,scale=0.01");
   char *text = text_of(results);
   const int64_t lines = count_lines(text, "\"suite\":\"core\"");
   assert_int_equal(lines, 12);
@@ -57,15 +48,12 @@ TEST(baselines_give_the_right_product) {
 }
 
 TEST(missing_library_is_a_reason) {
-  command c;
   char results[320], *value, reason[512];
   snprintf(results, sizeof results, "%s", folder_file(&folder, "missing.jsonl"));
   setenv("WARPLOOM_GRAPHBLAS", "/nowhere/libgraphblas.so", 1);
-  BENCH(&c, 0, "-n", "4", "--out", results, "uniform:rows=30,d=2");
-  command_release(&c);
+  BENCH(0, "-n", "4", "--out", results, "uniform:rows=30,d=2");
   setenv("WARPLOOM_GRAPHBLAS", "libz.so.1", 1); /* a library that is not GraphBLAS */
-  BENCH(&c, 0, "-n", "5", "--out", results, "uniform:rows=30,d=2");
-  command_release(&c);
+  BENCH(0, "-n", "5", "--out", results, "uniform:rows=30,d=2");
   unsetenv("WARPLOOM_GRAPHBLAS");
   char *text = text_of(results), *first = line_of(text, 0), *second = line_of(text, 1);
   value = json_at(first, "$.host_rivals.graphblas");
@@ -88,12 +76,10 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
     double least, most; /* of the error: the rounding of the type, not that of f32 */
   } suites[] = {{"half", "f16", 1e-5, 1e-3}, {"bf16", "bf16", 1e-3, 8e-3}};
   for (int i = 0; i < 2; i++) {
-    command c;
     char results[320], reason[512];
     snprintf(results, sizeof results, "%s/%s.jsonl", folder.path, suites[i].name);
-    command_expect(&c, &folder, 0, "bench", suites[i].name, "--device", "host", "--samples", "3", "-n", "5", "--out",
-                   results, "uniform:rows=30,d=2");
-    command_release(&c);
+    RUN(0, "bench", suites[i].name, "--device", "host", "--samples", "3", "-n", "5", "--out", results,
+        "uniform:rows=30,d=2");
     char *text = text_of(results), *line = line_of(text, 0);
     assert_json_at(line, "$.suite", suites[i].name);
     assert_json_at(line, "$.type", suites[i].type);
@@ -110,12 +96,10 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
 /* Every element is compared with float64, through copies with rows of 9 elements that begin at multiples of 16 bytes.
  */
 TEST(suite_column_major_is_checked) {
-  command c;
   char results[320], *value;
   snprintf(results, sizeof results, "%s/column_major.jsonl", folder.path);
-  command_expect(&c, &folder, 0, "bench", "column_major", "--device", "host", "--samples", "3", "-n", "9", "--out",
-                 results, "uniform:rows=300,d=5");
-  command_release(&c);
+  RUN(0, "bench", "column_major", "--device", "host", "--samples", "3", "-n", "9", "--out", results,
+      "uniform:rows=300,d=5");
   char *text = text_of(results), *line = line_of(text, 0);
   assert_json_at(line, "$.suite", "column_major");
   assert_true(json_number_at(line, "$.us") > 0 && json_number_at(line, "$.max_rel_err") < 1e-5);

@@ -1,8 +1,4 @@
 /* warploom bench minibatch and dispatch on the host device: what they write and what their summaries say. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -17,13 +13,10 @@ static void no_number(const char *line, const char *path) {
 
 TEST(minibatch_times_both_directions) {
   static const char *const directions[] = {"forward", "transposed"};
-  command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "minibatch.jsonl"));
-  command_expect(&c, &folder, 0, "bench", "minibatch", "--device", "host", "--samples", "1", "-n", "4", "--out",
-                 results, "uniform:rows=1500,d=6", "uniform:rows=1,d=1");
+  const char *results = in_folder("minibatch.jsonl");
+  command c = RUN(0, "bench", "minibatch", "--device", "host", "--samples", "1", "-n", "4", "--out", results,
+                  "uniform:rows=1500,d=6", "uniform:rows=1,d=1");
   assert_int_equal(count_lines(c.out, "uniform:rows=1500,d=6"), 2);
-  command_release(&c);
   char *text = text_of(results);
   assert_int_equal(count_lines(text, "\"suite\":\"minibatch\""), 4);
   for (int i = 0; i < 2; i++) {
@@ -52,10 +45,8 @@ TEST(minibatch_times_both_directions) {
 }
 
 TEST(minibatch_needs_a_square_matrix) {
-  command c;
-  command_expect(&c, &folder, 1, "bench", "minibatch", "--device", "host", "-n", "4", "uniform:rows=30,cols=20,d=2");
+  command c = RUN(1, "bench", "minibatch", "--device", "host", "-n", "4", "uniform:rows=30,cols=20,d=2");
   assert_contains(c.err, "square matrix, not from 30 x 20");
-  command_release(&c);
 }
 
 TEST(dispatch_times_each_call) {
@@ -64,12 +55,9 @@ TEST(dispatch_times_each_call) {
     int has_baseline;
   } cases[] = {{"context_create", 0},  {"plan_known", 0},      {"rebind", 0}, {"matrix_estimated", 0},
                {"matrix_measured", 0}, {"spmm_new_matrix", 1}, {"execute", 1}};
-  command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "dispatch.jsonl"));
-  command_expect(&c, &folder, 0, "bench", "dispatch", "--device", "host", "--samples", "2", "-n", "4", "--out", results,
-                 "uniform:rows=1500,d=6");
-  command_release(&c);
+  const char *results = in_folder("dispatch.jsonl");
+  RUN(0, "bench", "dispatch", "--device", "host", "--samples", "2", "-n", "4", "--out", results,
+      "uniform:rows=1500,d=6");
   char *text = text_of(results);
   for (int i = 0; i < 7; i++) {
     char *line = line_of(text, i);
@@ -83,9 +71,8 @@ TEST(dispatch_times_each_call) {
       no_number(line, "$.baseline_us");
     free(line);
   }
-  command_expect(&c, &folder, 0, "bench", "dispatch", "--device", "host", "-n", "4", "--out", results,
-                 "uniform:rows=1500,d=6"); /* the file already has this case */
-  command_release(&c);
+  RUN(0, "bench", "dispatch", "--device", "host", "-n", "4", "--out", results,
+      "uniform:rows=1500,d=6"); /* the file already has this case */
   char *again = text_of(results);
   assert_string_equal(again, text);
   free(text);

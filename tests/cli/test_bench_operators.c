@@ -1,9 +1,5 @@
 /* warploom bench operators on the host device: a case has all lines, each with a correct result; and the summary of a
  * hand-made file. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -46,15 +42,12 @@ static void check_line(const char *line, int place, const char *matrix, double s
 
 TEST(all_lines_of_a_case) {
   command c;
-  char matrix[320], results[320];
-  snprintf(matrix, sizeof matrix, "%s", folder_file(&folder, "small.mtx"));
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "operators.jsonl"));
+  const char *matrix = in_folder("small.mtx"), *results = in_folder("operators.jsonl");
   write_whole(matrix, matrix_text, strlen(matrix_text));
   for (int again = 0; again < 2; again++) { /* the second run has nothing to do */
-    command_expect(&c, &folder, 0, "bench", "operators", "--device", "host", "--samples", "3", "-n", "3", "--out",
-                   results, matrix, "uniform:rows=300,d=5");
+    c = RUN(0, "bench", "operators", "--device", "host", "--samples", "3", "-n", "3", "--out", results, matrix,
+            "uniform:rows=300,d=5");
     assert_int_equal(count_lines(c.out, ", op sddmm, type f32, us "), again ? 0 : 2);
-    command_release(&c);
   }
   char *text = text_of(results), *rest = text;
   for (int i = 0; i < 2; i++) {

@@ -1,8 +1,4 @@
 /* The suites of the two papers on the host device, and the summaries of their results. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -11,13 +7,10 @@ TEST(samples_by_both_strategies) {
   static const char *const strategies[] = {"bucket", "fastrand"};
   static const char *const widths[] = {"16", "32", "64", "128", "256", "512"};
   static const char *const shares[] = {"0.4", "0.8", "1.0", "1.0", "1.0", "1.0"};
-  command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "sampled.jsonl"));
-  command_expect(&c, &folder, 0, "bench", "sampled", "--device", "host", "--samples", "2", "-n", "8", "--out", results,
-                 "uniform:rows=60,d=40");
+  const char *results = in_folder("sampled.jsonl");
+  command c = RUN(0, "bench", "sampled", "--device", "host", "--samples", "2", "-n", "8", "--out", results,
+                  "uniform:rows=60,d=40");
   assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 12);
-  command_release(&c);
   char *text = text_of(results), *rest = text;
   for (int i = 0; i < 12; i++) {
     char *line = strsep(&rest, "\n");
@@ -40,28 +33,22 @@ TEST(samples_by_both_strategies) {
   assert_true(rest && !*rest);
   free(text);
 
-  command_expect(&c, &folder, 0, "bench", "sampled", "--device", "host", "-n", "8", "--out", results,
-                 "uniform:rows=60,d=40"); /* the file already has this case */
+  c = RUN(0, "bench", "sampled", "--device", "host", "-n", "8", "--out", results,
+          "uniform:rows=60,d=40"); /* the file already has this case */
   assert_int_equal(count_lines(c.out, "uniform:rows=60,d=40"), 0);
-  command_release(&c);
 }
 
 TEST(papers_need_a_gpu) {
-  command c;
-  char results[320];
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "papers.jsonl"));
-  command_expect(&c, &folder, 1, "bench", "papers", "--device", "host", "-n", "16", "--out", results,
-                 "uniform:rows=60,d=4");
+  const char *results = in_folder("papers.jsonl");
+  command c = RUN(1, "bench", "papers", "--device", "host", "-n", "16", "--out", results, "uniform:rows=60,d=4");
   assert_contains(c.err, "uniform:rows=60,d=4, n = 16: ");
   assert_contains(c.err, "--device cuda");
-  command_release(&c);
   char *text = text_of(results);
   assert_string_equal(text, "");
   free(text);
-  command_expect(&c, &folder, 0, "bench", "--help");
+  c = RUN(0, "bench", "--help");
   assert_contains(c.out, "\n  papers ");
   assert_contains(c.out, "\n  sampled ");
-  command_release(&c);
 }
 
 GROUP(home_begin, folder_end)

@@ -1,8 +1,4 @@
 /* warploom db candidates through the real binary, on hand-made measurements. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "db/store.h"
 #include "support/command.h"
@@ -42,8 +38,7 @@ static wlmi_measurement_record measured(const char *matrix, int64_t id, const ch
 }
 
 static void put(const char *database, const wlmi_measurement_record *records, int64_t count) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, count));
   wlmi_store_close(store);
 }
@@ -77,10 +72,8 @@ static void set_path(const char *name) {
 
 /* What the command prints; free(). */
 static char *listed(const char *option, const char *value) {
-  command c;
-  command_expect(&c, &folder, 0, "db", "candidates", "--db", database, "--json", option, value);
+  command c = RUN(0, "db", "candidates", "--db", database, "--json", option, value);
   char *json = strdup(c.out);
-  command_release(&c);
   assert_true(json_is_valid(json));
   return json;
 }
@@ -177,7 +170,6 @@ TEST(preparation_is_shared_by_the_calls) {
 }
 
 TEST(other_device_classes_are_left_out) {
-  command c;
   set_path("classes");
   fill(database);
   wlmi_measurement_record other = measured("far", 9, "row_crc/cf=1,rows=4", 3), prepared, failed, cold;
@@ -206,26 +198,22 @@ TEST(other_device_classes_are_left_out) {
   assert_null(json_at(json, "$.candidates[2].us"));
   assert_null(json_at(json, "$.candidates[3]"));
   free(json);
-  command_expect(&c, &folder, 2, "db", "candidates", "--db", database, "--device", "H100");
+  command c = RUN(2, "db", "candidates", "--db", database, "--device", "H100");
   assert_contains(c.err, "H100");
   assert_contains(c.err, "cuda/sm_90/NVIDIA H200/132");
-  command_release(&c);
 }
 
 /* Stores any model of the device class: the test needs only that there is one. */
 static void put_model(const wlmi_measurement_record *records, int64_t count) {
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
-  wlmi_generator *generator;
-  wlmi_models models;
   wlmi_text device_class = {0};
-  wlm_store *store;
   wlmi_device_class(&records->device, &device_class);
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_models_train(generator, &limits, records, count, &models));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_models, models, wlmi_models_train(generator, &limits, records, count, &models));
   assert_int_equal(models.count, 1);
   wlmi_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
   assert_status(WLM_OK, wlmi_model_write(&models.models[0], &record.data, &record.size));
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class.data, &record));
   wlmi_store_close(store);
   wlmi_free(record.data);
@@ -239,7 +227,6 @@ TEST(models_are_trained_without_the_tested_matrices) {
   enum { MATRICES = 64, VARIANTS = 3 };
   static const char *const variants[VARIANTS] = {ROW16, ROW128, NNZ};
   wlmi_measurement_record records[MATRICES * VARIANTS];
-  command c;
   for (int i = 0; i < MATRICES * VARIANTS; i++) {
     const int id = i / VARIANTS + 10;
     records[i] = measured("m", id, variants[i % VARIANTS], (i % VARIANTS + 1) * id);
@@ -252,7 +239,7 @@ TEST(models_are_trained_without_the_tested_matrices) {
   assert_null(strstr(json, "predicted"));
   free(json);
   put_model(records, MATRICES * VARIANTS);
-  command_expect(&c, &folder, 0, "db", "candidates", "--db", database, "--json");
+  command c = RUN(0, "db", "candidates", "--db", database, "--json");
   assert_contains(c.err, "training");
   assert_json_at(c.out, "$.trained_at", "1700000000");
   for (int i = 0; i < MATRICES; i++) {
@@ -265,20 +252,17 @@ TEST(models_are_trained_without_the_tested_matrices) {
     free(chosen_by);
     assert_row(c.out, VARIANTS * i + 1, "chosen_by", "rules, other problems");
   }
-  command_release(&c);
 }
 
 TEST(nothing_measured_is_no_error) {
-  command c;
   set_path("empty");
   put(database, NULL, 0);
   char *json = listed(NULL, NULL);
   assert_null(json_at(json, "$.device_class"));
   assert_null(json_at(json, "$.candidates[0]"));
   free(json);
-  command_expect(&c, &folder, 1, "db", "candidates", "--db", "no-such.db");
+  command c = RUN(1, "db", "candidates", "--db", "no-such.db");
   assert_contains(c.err, "no-such.db");
-  command_release(&c);
 }
 
 /* Measurements that are unlike others still give a list. */

@@ -1,8 +1,4 @@
 /* Every command through the real binary, in the order in which a user meets them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -17,55 +13,43 @@ static const char *small_matrix(void) {
 }
 
 TEST(info) {
-  command c;
-  command_expect(&c, &folder, 0, "info");
+  command c = RUN(0, "info");
   assert_contains(c.out, wlm_version_string());
   assert_contains(c.out, folder.path); /* the databases' paths */
   assert_contains(c.out, "host");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "info", "--json");
+  c = RUN(0, "info", "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.version", wlm_version_string());
   assert_json_at(c.out, "$.measurements", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "info", "--device", "host", "--json");
+  c = RUN(0, "info", "--device", "host", "--json");
   assert_json_at(c.out, "$.devices[0].device", "host");
   assert_null(json_at(c.out, "$.devices[1]"));
-  command_release(&c);
 }
 
 TEST(help) {
   static const char *const commands[] = {"info", "stats",   "convert", "show",   "tune", "train",
                                          "run",  "explain", "export",  "import", "db",   "bench"};
-  command c;
-  command_expect(&c, &folder, 0, "--help");
+  command c = RUN(0, "--help");
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-    command one;
     assert_contains(c.out, commands[i]);
-    command_expect(&one, &folder, 0, commands[i], "--help");
+    command one = RUN(0, commands[i], "--help");
     assert_contains(one.out, "usage:\n  warploom ");
     assert_contains(one.out, "--help");
-    command_release(&one);
   }
-  command_release(&c);
-  command_expect(&c, &folder, 0, "--version");
+  c = RUN(0, "--version");
   assert_contains(c.out, wlm_version_string());
-  command_release(&c);
 }
 
 TEST(stats) {
-  command c;
-  command_expect(&c, &folder, 0, "stats", small_matrix());
+  command c = RUN(0, "stats", small_matrix());
   assert_contains(c.out, "empty_rows   1\n");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "stats", small_matrix(), "--json");
+  c = RUN(0, "stats", small_matrix(), "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.rows", "5");
   assert_json_at(c.out, "$.cols", "6");
   assert_json_at(c.out, "$.nnz", "7");
   assert_json_at(c.out, "$.longest", "3");
   assert_json_at(c.out, "$.values", "1");
-  command_release(&c);
 }
 
 /* The converted file has the same fingerprint. */
@@ -75,179 +59,134 @@ TEST(convert) {
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
     const char *input = strchr(inputs[i], ':') ? inputs[i] : folder_file(&folder, inputs[i]);
     command before, after, c;
-    command_expect(&before, &folder, 0, "stats", input, "--json");
+    before = RUN(0, "stats", input, "--json");
     char *copy = strdup(folder_file(&folder, "copy.mtx"));
-    command_expect(&c, &folder, 0, "convert", strchr(inputs[i], ':') ? inputs[i] : small_matrix(), "-o", copy,
-                   "--json");
+    c = RUN(0, "convert", strchr(inputs[i], ':') ? inputs[i] : small_matrix(), "-o", copy, "--json");
     assert_json_at(c.out, "$.file", copy);
-    command_expect(&after, &folder, 0, "stats", copy, "--json");
+    after = RUN(0, "stats", copy, "--json");
     char *fingerprint = json_at(before.out, "$.fingerprint"), *nnz = json_at(before.out, "$.nnz");
     assert_json_at(after.out, "$.fingerprint", fingerprint);
     assert_json_at(c.out, "$.nnz", nnz);
     free(fingerprint);
     free(nnz);
     free(copy);
-    command_release(&before);
-    command_release(&after);
-    command_release(&c);
   }
 }
 
 TEST(show) {
-  command c;
-  command_expect(&c, &folder, 0, "show", "--list");
+  command c = RUN(0, "show", "--list");
   assert_contains(c.out, "row_crc");
   assert_contains(c.out, "host_row");
   assert_contains(c.out, "carry");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "--list", "--json");
+  c = RUN(0, "show", "--list", "--json");
   assert_json_at(c.out, "$[0].family", "host_nnz");
   assert_json_at(c.out, "$[0].parameters.tile[0]", "16");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--json");
+  c = RUN(0, "show", "row_crc/cf=2,rows=8", "--json");
   assert_json_at(c.out, "$.variant", "row_crc/cf=2,rows=8");
   assert_true(json_is_valid(c.out));
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
+  c = RUN(0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
   assert_contains(c.out, "struct wlm_args {");
   assert_contains(c.out, "wlm_row_crc");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
+  c = RUN(0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_crc", "-n", "64"); /* a family name stands for one of its variants */
+  c = RUN(0, "show", "row_crc", "-n", "64"); /* a family name stands for one of its variants */
   assert_contains(c.out, "wlm_row_crc");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
-  command_release(&c);
-  command_expect(&c, &folder, 1, "show", "row_crc/cf=2,rows=8", "--target", "host");
-  command_release(&c);
+  RUN(0, "show", "row_sample/s=64,threads=64,rows=4", "--help");
+  RUN(1, "show", "row_crc/cf=2,rows=8", "--target", "host");
 }
 
 TEST(tune_run_explain) {
-  command c;
-  command_expect(&c, &folder, 0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host",
-                 "--op", "mean");
+  command c = RUN(0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host", "--op", "mean");
   assert_contains(c.out, "small.mtx");
   assert_contains(c.out, "host_row/rows=16,tile=32");
   assert_contains(c.out, "\n* ");
   assert_contains(c.out, "choice");
   assert_true(count_lines(c.err, "tune small n=33") > 2); /* plain progress lines */
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean", "--check");
+  c = RUN(0, "run", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean", "--check");
   const char *last = strstr(c.out, "verified: max_rel_err=");
   assert_non_null(last);
   assert_string_equal(strchr(last, '\n'), "\n"); /* it is the last line */
   assert_contains(c.out, "fingerprint");
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--json", "--check",
-                 "--variant", "host_nnz/nonzeros=1024,tile=16");
+  c = RUN(0, "run", small_matrix(), "-n", "16", "--device", "host", "--json", "--check", "--variant",
+          "host_nnz/nonzeros=1024,tile=16");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16");
   assert_json_at(c.out, "$.runs[0].step", "named");
   assert_json_at(c.out, "$.verified", "1");
-  command_release(&c);
 
   /* A family name stands for its fastest measured variant. */
-  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
+  c = RUN(0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
   char *chosen = json_at(c.out, "$[0].variant"), family[64];
   snprintf(family, sizeof family, "%.*s", (int)strcspn(chosen, "/"), chosen);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--variant",
-                 family, "--json");
+  c = RUN(0, "run", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--variant", family, "--json");
   assert_json_at(c.out, "$.runs[0].variant", chosen);
-  command_release(&c);
   free(chosen);
 
-  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
+  c = RUN(0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean");
   assert_int_equal(count_lines(c.out, "fingerprint: this very matrix was tuned"), 2);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
+  c = RUN(0, "explain", small_matrix(), "-n", "16,33", "--device", "host", "--json");
   assert_true(json_is_valid(c.out)); /* this problem was not tuned */
   assert_json_at(c.out, "$[1].n", "33");
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "8", "--device", "host", "--json", "--budget", "60s",
-                 "--sample", "bucket:8:kept", "--seed", "7");
+  c = RUN(0, "tune", small_matrix(), "-n", "8", "--device", "host", "--json", "--budget", "60s", "--sample",
+          "bucket:8:kept", "--seed", "7");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.inputs[0].tuned[0].n", "8");
   assert_json_at(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
-                 "fastrand:8:none:18446744073709551615");
+  c = RUN(0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
+          "fastrand:8:none:18446744073709551615");
   assert_json_at(c.out, "$.verified", "1");
   assert_json_at(c.out, "$.runs[0].kept_share", "1"); /* no row has more edges than the sample keeps */
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", "uniform:rows=100,d=20", "-n", "8", "--device", "host", "--sample", "bucket:8");
+  c = RUN(0, "run", "uniform:rows=100,d=20", "-n", "8", "--device", "host", "--sample", "bucket:8");
   assert_contains(c.out, "kept_share   0.400\n");
-  command_release(&c);
 }
 
 /* Export and import: the measurements reach another database, and exporting them again gives the same text. */
 TEST(export_import) {
-  command c;
-  char file[320], other[320], again[320];
-  snprintf(file, sizeof file, "%s/learned.jsonl", folder.path);
-  snprintf(again, sizeof again, "%s/again.jsonl", folder.path);
-  snprintf(other, sizeof other, "%s/other.db", folder.path);
-  command_expect(&c, &folder, 0, "export", "-o", file, "--format", "jsonl");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "import", file, "--db", other, "--json");
+  const char *file = in_folder("learned.jsonl"), *again = in_folder("again.jsonl"), *other = in_folder("other.db");
+  RUN(0, "export", "-o", file, "--format", "jsonl");
+  command c = RUN(0, "import", file, "--db", other, "--json");
   assert_true(json_is_valid(c.out));
-  command_release(&c);
-  command_expect(&c, &folder, 0, "import", file, "--db", other, "--json");
+  c = RUN(0, "import", file, "--db", other, "--json");
   assert_json_at(c.out, "$.added", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "export", "--db", other, "-o", again);
-  command_release(&c);
+  RUN(0, "export", "--db", other, "-o", again);
   char *first = text_of(file), *second = text_of(again);
   assert_true(count_lines(first, "host_row") > 2);
   assert_string_equal(first, second);
-  command_expect(&c, &folder, 0, "export", "-o", "-");
+  c = RUN(0, "export", "-o", "-");
   assert_string_equal(c.out, first);
-  command_release(&c);
   free(first);
   free(second);
 
-  command_expect(&c, &folder, 0, "db", "list");
+  c = RUN(0, "db", "list");
   assert_contains(c.out, "op=mul.mean");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--json", "--db", other);
+  c = RUN(0, "db", "list", "--json", "--db", other);
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.choices[0].failed", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "check");
+  c = RUN(0, "db", "check");
   assert_contains(c.out, "ok");
-  command_release(&c);
 }
 
 /* A user-defined operator with an epilogue: tuned, run, explained and listed. */
 TEST(users_operators) {
   static const char op[] = "message=fmaxf(a*b, 0); init=0; reduce=acc+x; combine=reduce; finish=acc/degree";
-  command c;
-  command_expect(&c, &folder, 0, "show", "row_crc/cf=1,rows=4", "--op", op, "--epilogue", "relu", "--bias");
+  command c = RUN(0, "show", "row_crc/cf=1,rows=4", "--op", op, "--epilogue", "relu", "--bias");
   assert_contains(c.out, "#line 1 \"op:message\"\nfmaxf(a*b,0.f); }");
   assert_contains(c.out, "#line 1 \"op:activation\"\nwlm_relu(x); }");
   assert_contains(c.out, "args->bias");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "tune", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op,
-                 "--epilogue", "relu", "--bias");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue",
-                 "x/(1+exp(-x))", "--bias", "--check");
+  RUN(0, "tune", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue", "relu", "--bias");
+  c = RUN(0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue", "x/(1+exp(-x))",
+          "--bias", "--check");
   assert_contains(c.out, "fingerprint"); /* an epilogue does not change the choice */
   assert_contains(c.out, "verified: ");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "explain", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op);
+  c = RUN(0, "explain", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op);
   assert_contains(c.out,
                   "op=custom{message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce;finish=acc/degree},dense=f32");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list");
+  c = RUN(0, "db", "list");
   assert_contains(c.out, "op=custom{message=fmax(a*b,0);");
-  command_release(&c);
 }
 
 /* Transposes, gradients of the values and argmax indices are tuned, checked, stored separately and reported. */
@@ -259,38 +198,29 @@ TEST(tunes_the_problems_of_training) {
       {"host_row/", "transpose_us"}, {"sddmm_host/", "checked_edges 7"}, {"host_row/", "checked_rows"}};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     const char *const *way = ways[i];
-    command c;
-    command_expect(&c, &folder, 0, "tune", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
+    command c = RUN(0, "tune", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
     assert_contains(c.out, told[i][0]);
-    command_release(&c);
-    command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2],
-                   "--check");
+    c = RUN(0, "run", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2], "--check");
     assert_contains(c.out, told[i][1]);
     assert_contains(c.out, "verified: max_rel_err=");
-    command_release(&c);
-    command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
+    c = RUN(0, "explain", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
     assert_contains(c.out, "this very matrix was tuned");
     assert_contains(c.out, way[3]);
-    command_release(&c);
   }
 }
 
 TEST(every_option_of_a_problem) {
-  command c;
-  command_expect(&c, &folder, 0, "run", small_matrix(), "-n", "12", "--device", "host", "--check", "--op", "max",
-                 "--empty", "identity", "--rowptr", "i64", "--colind", "i64", "--alpha", "-1.5", "--beta", "0.5",
-                 "--ldb", "17", "--ldc", "13", "--deterministic");
+  command c = RUN(0, "run", small_matrix(), "-n", "12", "--device", "host", "--check", "--op", "max", "--empty",
+                  "identity", "--rowptr", "i64", "--colind", "i64", "--alpha", "-1.5", "--beta", "0.5", "--ldb", "17",
+                  "--ldc", "13", "--deterministic");
   assert_contains(c.out, "verified: max_rel_err=");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "explain", small_matrix(), "-n", "12", "--device", "host", "--op", "max", "--empty",
-                 "identity", "--rowptr", "i64", "--colind", "i64");
+  c = RUN(0, "explain", small_matrix(), "-n", "12", "--device", "host", "--op", "max", "--empty", "identity",
+          "--rowptr", "i64", "--colind", "i64");
   assert_contains(c.out, "op=mul.max,dense=f32,rowptr=i64,colind=i64,values=f32,sample=none,empty=identity");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "show", "row_crc/cf=2,rows=8", "-n", "64", "--rowptr", "i64", "--op", "max", "--empty",
-                 "identity", "--deterministic");
+  c = RUN(0, "show", "row_crc/cf=2,rows=8", "-n", "64", "--rowptr", "i64", "--op", "max", "--empty", "identity",
+          "--deterministic");
   assert_contains(c.out, "typedef long long wlm_rowptr_t;\ntypedef int wlm_colind_t;\n");
   assert_contains(c.out, "degree == 0 ? acc : acc");
-  command_release(&c);
 }
 
 GROUP(home_begin, folder_end)

@@ -1,27 +1,19 @@
 /* warploom compare: one table and one verdict for each N, and its messages where it cannot compare. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
 #define MATRIX "uniform:rows=400,d=7"
 
 TEST(gives_a_verdict) {
-  command c;
-  command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16,32", "--device", "host", "--samples", "3");
+  command c = RUN(0, "compare", MATRIX, "-n", "16,32", "--device", "host", "--samples", "3");
   assert_int_equal(count_lines(c.out, "verdict      "), 2);
   assert_int_equal(count_lines(c.out, " a plain OpenMP loop"), 2);
   assert_int_equal(count_lines(c.out, "OpenMP loop  openmp"), 2);
   assert_int_equal(count_lines(c.out, "hint         this matrix is not tuned"), 2);
-  command_release(&c);
 }
 
 TEST(json_agrees_with_itself) {
-  command c;
-  command_expect(&c, &folder, 0, "compare", MATRIX, "-n", "16", "--device", "host", "--samples", "3", "--json");
+  command c = RUN(0, "compare", MATRIX, "-n", "16", "--device", "host", "--samples", "3", "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.comparisons[0].n", "16");
   assert_json_at(c.out, "$.comparisons[0].methods[0].method", "warploom");
@@ -29,40 +21,31 @@ TEST(json_agrees_with_itself) {
   const double loop = json_number_at(c.out, "$.comparisons[0].methods[1].us");
   assert_true(fabs(json_number_at(c.out, "$.comparisons[0].speed_up") - loop / ours) < 1e-6 * loop / ours);
   assert_true(json_number_at(c.out, "$.comparisons[0].methods[1].error") < 1e-5);
-  command_release(&c);
 }
 
 /* For a tuned matrix there is no hint to tune it. If the file is a pattern, the baselines multiply by ones. */
 TEST(gives_no_hint_for_a_tuned_matrix) {
   static const char pattern[] = "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n3 3\n4 1\n";
-  command c;
   const char *path = folder_file(&folder, "pattern.mtx");
   write_whole(path, pattern, strlen(pattern));
-  command_expect(&c, &folder, 0, "tune", path, "-n", "16", "--device", "host");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "compare", path, "-n", "16", "--device", "host", "--samples", "3");
+  RUN(0, "tune", path, "-n", "16", "--device", "host");
+  command c = RUN(0, "compare", path, "-n", "16", "--device", "host", "--samples", "3");
   assert_contains(c.out, "values       no");
   assert_contains(c.out, "step         fingerprint");
   assert_null(strstr(c.out, "not tuned"));
   assert_contains(c.out, "OpenMP loop  openmp");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "compare", path, "-n", "32", "--device", "host", "--samples", "3");
+  c = RUN(0, "compare", path, "-n", "32", "--device", "host", "--samples", "3");
   assert_contains(c.out, "hint         this matrix is tuned for N = 16, not for this N; warploom tune");
-  command_release(&c);
 }
 
 TEST(refuses_what_it_cannot_compare) {
-  command c;
-  command_expect(&c, &folder, 1, "compare", MATRIX, "--device", "host", "--type", "f64");
+  command c = RUN(1, "compare", MATRIX, "--device", "host", "--type", "f64");
   assert_contains(c.err, "nothing to compare with: computes in f32 only");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "compare", MATRIX, "--op", "max");
+  c = RUN(2, "compare", MATRIX, "--op", "max");
   assert_contains(c.err, "takes no option '--op'");
-  command_release(&c);
   setenv("WARPLOOM_CC", "/no/such/compiler", 1);
-  command_expect(&c, &folder, 2, "compare", MATRIX, "--device", "host"); /* a package is missing */
+  c = RUN(2, "compare", MATRIX, "--device", "host"); /* a package is missing */
   assert_contains(c.err, "nothing to compare with: ");
-  command_release(&c);
   unsetenv("WARPLOOM_CC");
 }
 

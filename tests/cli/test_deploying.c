@@ -1,7 +1,4 @@
 /* docs/deploying.md between two homes: one tunes, exports and ships, the other one imports, merges and rolls back. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,21 +22,15 @@ static int make_homes(void **state) {
   return 0;
 }
 
-static void tune(const char *input, const char *db) {
-  command c;
-  command_expect(&c, &folder, 0, "tune", input, ON_CPU, "--db", db);
-  command_release(&c);
-}
+static void tune(const char *input, const char *db) { RUN(0, "tune", input, ON_CPU, "--db", db); }
 
 /* The step of the choice, and the kernel; free() both. */
 static void explain(const char *input, const char *db, char **step, char **kernel) {
-  command c;
-  command_expect(&c, &folder, 0, "explain", input, ON_CPU, "--db", db, "--json");
+  command c = RUN(0, "explain", input, ON_CPU, "--db", db, "--json");
   *step = json_at(c.out, "$[0].step");
   *kernel = json_at(c.out, "$[0].variant");
   assert_non_null(*step);
   assert_non_null(*kernel);
-  command_release(&c);
 }
 
 static void assert_same_choice(const char *input, const char *one, const char *other) {
@@ -52,21 +43,13 @@ static void assert_same_choice(const char *input, const char *one, const char *o
   for (int i = 0; i < 2; i++) free(steps[i]), free(kernels[i]);
 }
 
-static void export_to(const char *lines, const char *db) {
-  command c;
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", db);
-  command_release(&c);
-}
+static void export_to(const char *lines, const char *db) { RUN(0, "export", "-o", lines, "--db", db); }
 
 TEST(exported_lines_serve_another_home) {
-  command c;
-  char lines[320], again[320];
-  snprintf(lines, sizeof lines, "%s/a.jsonl", folder.path);
-  snprintf(again, sizeof again, "%s/b.jsonl", folder.path);
+  const char *lines = in_folder("a.jsonl"), *again = in_folder("b.jsonl");
   tune(GRAPH, database[0]);
   export_to(lines, database[0]);
-  command_expect(&c, &folder, 0, "import", lines, "--db", database[1]);
-  command_release(&c);
+  RUN(0, "import", lines, "--db", database[1]);
   assert_same_choice(GRAPH, database[0], database[1]);
   export_to(again, database[1]);
   char *first = text_of(lines), *second = text_of(again);
@@ -77,9 +60,7 @@ TEST(exported_lines_serve_another_home) {
 /* Commands that choose read an export, a database or a folder of both in place. */
 TEST(layers_serve_another_home) {
   command c;
-  char site[300], lines[320];
-  snprintf(site, sizeof site, "%s/site", folder.path);
-  snprintf(lines, sizeof lines, "%s/site/a.jsonl", folder.path);
+  const char *site = in_folder("site"), *lines = in_folder("site/a.jsonl");
   assert_int_equal(mkdir(site, 0700), 0);
   tune(GRAPH, database[0]);
   export_to(lines, database[0]);
@@ -87,71 +68,54 @@ TEST(layers_serve_another_home) {
   char *step, *kernel;
   explain(GRAPH, database[0], &step, &kernel);
   for (int i = 0; i < 3; i++) {
-    command_expect(&c, &folder, 0, "explain", GRAPH, ON_CPU, "--use", layers[i], "--json");
+    c = RUN(0, "explain", GRAPH, ON_CPU, "--use", layers[i], "--json");
     assert_json_at(c.out, "$[0].step", "fingerprint");
     assert_json_at(c.out, "$[0].variant", kernel);
-    command_release(&c);
   }
-  command_expect(&c, &folder, 0, "run", GRAPH, ON_CPU, "--use", site, "--use", lines, "--json");
+  c = RUN(0, "run", GRAPH, ON_CPU, "--use", site, "--use", lines, "--json");
   assert_contains(c.out, kernel);
-  command_release(&c);
-  command_expect(&c, &folder, 1, "run", GRAPH, ON_CPU, "--use", lines, "--use", "nowhere");
+  c = RUN(1, "run", GRAPH, ON_CPU, "--use", lines, "--use", "nowhere");
   assert_contains(c.err, "nowhere: No such file or directory");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "tune", GRAPH, ON_CPU, "--use", lines);
+  c = RUN(2, "tune", GRAPH, ON_CPU, "--use", lines);
   assert_contains(c.err, "takes no option '--use'");
-  command_release(&c);
   free(step), free(kernel);
 }
 
-static void pin(const char *db, const char *variant) {
-  command c;
-  command_expect(&c, &folder, 0, "db", "pin", GRAPH, variant, ON_CPU, "--db", db);
-  command_release(&c);
-}
+static void pin(const char *db, const char *variant) { RUN(0, "db", "pin", GRAPH, variant, ON_CPU, "--db", db); }
 
 TEST(pins_that_disagree_are_reported) {
-  command c;
-  char merged[320];
   char *step, *kernel;
-  snprintf(merged, sizeof merged, "%s/site.db", folder.path);
+  const char *merged = in_folder("site.db");
   tune(GRAPH, database[0]);
   tune(OTHER, database[1]);
   pin(database[0], "host_row/rows=16,tile=16");
   pin(database[1], "host_row/rows=128,tile=16");
-  command_expect(&c, &folder, 0, "db", "merge", database[0], database[1], "-o", merged);
+  command c = RUN(0, "db", "merge", database[0], database[1], "-o", merged);
   assert_contains(c.out, "host_row/rows=16,tile=16 is kept, host_row/rows=128,tile=16 is not");
-  command_release(&c);
   explain(GRAPH, merged, &step, &kernel);
   assert_string_equal(step, "pin");
   assert_string_equal(kernel, "host_row/rows=16,tile=16");
   free(step), free(kernel);
   assert_same_choice(OTHER, database[1], merged);
-  command_expect(&c, &folder, 2, "db", "merge", database[0], database[1], "-o", merged);
+  c = RUN(2, "db", "merge", database[0], database[1], "-o", merged);
   assert_contains(c.err, "exists already");
-  command_release(&c);
 }
 
 /* What an administrator puts in the place of a database, and takes back. */
 TEST(rolling_back_brings_the_former_choice) {
-  command c;
-  char merged[320], before[320];
   char *steps[3], *kernels[3];
-  snprintf(merged, sizeof merged, "%s/site.db", folder.path);
-  snprintf(before, sizeof before, "%s/before.db", folder.path);
+  const char *merged = in_folder("site.db"), *before = in_folder("before.db");
   tune(OTHER, database[0]);
   tune(GRAPH, database[1]);
   explain(GRAPH, database[0], &steps[0], &kernels[0]);
-  command_expect(&c, &folder, 0, "db", "merge", database[0], database[1], "-o", merged);
-  command_release(&c);
+  RUN(0, "db", "merge", database[0], database[1], "-o", merged);
   assert_int_equal(rename(database[0], before), 0);
   assert_int_equal(rename(merged, database[0]), 0);
   explain(GRAPH, database[0], &steps[1], &kernels[1]);
   assert_string_equal(steps[1], "fingerprint");
   assert_string_not_equal(steps[0], "fingerprint");
-  command_expect(&c, &folder, 0, "db", "diff", before, database[0], "--json");
+  command c = RUN(0, "db", "diff", before, database[0], "--json");
   assert_json_at(c.out, "$.only_in_a", "0");
-  command_release(&c);
   assert_int_equal(rename(before, database[0]), 0);
   explain(GRAPH, database[0], &steps[2], &kernels[2]);
   assert_string_equal(steps[2], steps[0]);
@@ -160,27 +124,24 @@ TEST(rolling_back_brings_the_former_choice) {
 }
 
 TEST(without_a_place_to_write) {
-  command c;
   setenv("XDG_DATA_HOME", "/proc/none", 1);
   setenv("XDG_CACHE_HOME", "/proc/none", 1);
-  command_expect(&c, &folder, 0, "run", GRAPH, ON_CPU);
+  command c = RUN(0, "run", GRAPH, ON_CPU);
   assert_int_equal(count_lines(c.err, "warning: continuing without a kernel cache: /proc/none"), 1);
-  command_release(&c);
-  command_expect(&c, &folder, 1, "tune", GRAPH, ON_CPU);
+  c = RUN(1, "tune", GRAPH, ON_CPU);
   assert_contains(c.err, "/proc/none/warploom/tuned.db: cannot make the folder");
-  command_release(&c);
 }
 
 /* Also where no system.db is. */
 TEST(an_archive_is_found_beside_the_library) {
   command c;
-  char path[400], program[400];
+  char path[400];
   static const char *const folders[] = {"bin", "share", "share/warploom"};
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     snprintf(path, sizeof path, "%s/%s", folder.path, folders[i]);
     assert_int_equal(mkdir(path, 0700), 0);
   }
-  snprintf(program, sizeof program, "%s/bin/warploom", folder.path);
+  const char *program = in_folder("bin/warploom");
   assert_int_equal(symlink(WLM_COMMAND, program), 0);
   snprintf(path, sizeof path, "%s/share/warploom/kernels.archive", folder.path);
   FILE *file = fopen(path, "w");
@@ -191,11 +152,9 @@ TEST(an_archive_is_found_beside_the_library) {
   assert_int_equal(c.code, 0);
   snprintf(path, sizeof path, "%s/bin/../share/warploom/kernels.archive", folder.path);
   assert_json_at(c.out, "$.kernel_archive", path);
-  command_release(&c);
   setenv("WARPLOOM_KERNELS", "/my/own.archive", 1);
-  command_expect(&c, &folder, 0, "info", "--json");
+  c = RUN(0, "info", "--json");
   assert_json_at(c.out, "$.kernel_archive", "/my/own.archive");
-  command_release(&c);
   unsetenv("WARPLOOM_KERNELS");
 }
 

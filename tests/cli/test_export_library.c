@@ -1,9 +1,6 @@
 /* export --format c: the library that is built from the folder chooses as the full one does and computes the same bits,
  * links no compiler and no database, says what it does not contain, and replaces a kernel that it does not contain. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,8 +85,7 @@ static void pin_slowest(wlm_store *store, const char *device_class) {
   const wlmi_candidate_list *list;
   char target[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
   int64_t worst = 0;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_spec_make(&c.problem, &csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&c.problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &wlmi_context_device(context)->info.limits, &list));
   for (int64_t i = 1; i < list->count; i++)
@@ -107,16 +103,12 @@ static void pin_slowest(wlm_store *store, const char *device_class) {
 static void make_database(void) {
   const wlmi_limits gpu = {WLMI_TARGET_CUDA, 90, 1024, 227 << 10, 132, 0, 0};
   const wlmi_device_record gpu_record = {"Fake GPU", "cuda", "sm_90", 132, 64 << 20};
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "");
   wlmi_device_record record;
-  wlm_store *store;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   generator = wlmi_context_generator(context);
   wlmi_context_device_record(context, &record);
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < EXPORTED_CASES; i++) put_case(store, &record, &wlmi_context_device(context)->info.limits, i);
   put_case(store, &gpu_record, &gpu, 0);
   pin_slowest(store, wlmi_context_device_class(context));
@@ -132,7 +124,6 @@ static void shell(const char *line) {
   command_start(&c, &folder, (const char *const[]){"/bin/sh", "-c", line, NULL});
   command_wait(&c);
   if (c.code) fail_msg("%s: exit code %d\n%s\n%s", line, c.code, c.out, c.err);
-  command_release(&c);
 }
 
 static void expect(command *c, const char *const argv[]) {
@@ -162,7 +153,6 @@ static char *output_of(const char *program, const char *width, const char *arch)
   expect(&c, (const char *const[]){program, arch ? "cuda" : "host", database, width, arch ? WLM_FAKE_CUDA : NULL, arch,
                                    NULL});
   char *out = strdup(c.out);
-  command_release(&c);
   return out;
 }
 
@@ -195,21 +185,18 @@ static int64_t assert_same_lines(const char *full, const char *exported, const c
 }
 
 TEST(host_chooses_and_computes_the_same) {
-  char program[600], choices[600];
-  command c;
+  char choices[600];
   snprintf(library, sizeof library, "%s/library", folder.path);
-  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--db", database, "-o", library,
-                 "--json");
+  command c = RUN(0, "export", "--format", "c", "--arch", "host", "--db", database, "-o", library, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.gpu_kernels", "0");
   assert_json_at(c.out, "$.device_classes", "1");
   assert_true(json_number_at(c.out, "$.host_kernels") > EXPORTED_CASES);
   assert_json_at(c.out, "$.problems[8].target", "host");
-  command_release(&c);
   make_library();
   snprintf(choices, sizeof choices, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
   build(choices, "choices", "");
-  snprintf(program, sizeof program, "%s/choices", folder.path);
+  const char *program = in_folder("choices");
   char *full = output_of(WLM_FULL_CHOICES, "0", NULL), *exported = output_of(program, "0", NULL);
   for (int index = 0; index < EXPORTED_CASES; index++)
     for (int number = 0; number < exported_case_of(index).measured; number++) {
@@ -253,13 +240,11 @@ TEST(the_sources_have_no_warnings) {
 }
 
 static void expect_refusal(const char *output, const char *list, const char *message) {
-  char path[600];
   command c;
-  snprintf(path, sizeof path, "%s/some_list", folder.path);
+  const char *path = in_folder("some_list");
   write_whole(path, list, strlen(list));
   command_run(&c, &folder, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", output);
   if (!c.code || !strstr(c.err, message)) fail_msg("%s: exit code %d\n%s%s", list, c.code, c.out, c.err);
-  command_release(&c);
 }
 
 /* Also before the work that could take minutes: what cannot be written, and files that are not ours. */
@@ -279,9 +264,9 @@ TEST(wrong_lists_and_folders_are_named) {
       {",extra=1 32", "sample=none,extra=1' is no problem of this version; write one as `warploom db list` prints it"},
       {"+activation=( 32", "some_list: op:activation, column "},
   };
-  char output[600], line[700];
+  char line[700];
   command c;
-  snprintf(output, sizeof output, "%s/refused", folder.path);
+  const char *output = in_folder("refused");
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     snprintf(line, sizeof line, "\xEF\xBB\xBF%s%s\r\n", key, lists[i].rest); /* as some editors write it */
     expect_refusal(output, line, lists[i].message);
@@ -292,16 +277,15 @@ TEST(wrong_lists_and_folders_are_named) {
   expect_refusal(folder.path, "* *\n", "has files that are no export, which might be replaced; name a new or empty");
   command_run(&c, &folder, "export", "--format", "c", "--arch", "host", "--db", database, "-o", library);
   assert_int_equal(c.code, 0); /* again into the same folder */
-  command_release(&c);
 }
 
 /* libwarploom-run itself, with empty tables. */
 TEST(a_program_grows_little) {
   static const char text[] = "#include \"exported/tables.h\"\nconst wlmi_exported wlmi_exported_tables = {0};\n";
-  char line[2000], source[600];
+  char line[2000];
   command c;
   if (*WLM_SANITIZERS) skip();
-  snprintf(source, sizeof source, "%s/empty.c", folder.path);
+  const char *source = in_folder("empty.c");
   write_whole(source, text, strlen(text));
   snprintf(line, sizeof line, "echo 'int main(void) { return 0; }' > %s/n.c && cc -o %s/nothing %s/n.c -fopenmp",
            folder.path, folder.path, folder.path);
@@ -319,7 +303,6 @@ TEST(a_program_grows_little) {
   static const char *const absent[] = {"lua",     "sqlite", "jansson", "libz", "lzma",
                                        "minizip", "xxhash", "nvrtc",   "cuda"};
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) assert_null(strstr(c.out, absent[i]));
-  command_release(&c);
 }
 
 /* Functions that need more than the exported library has. */
@@ -340,36 +323,32 @@ TEST(the_rest_is_unsupported) {
       "  if (exported || added || wlm_context_refresh(context)) return 3;\n"
       "  if (wlm_context_info(context, &info)) return 4;\n  puts(info);\n  wlm_string_free(info);\n"
       "  wlm_context_destroy(context);\n  return 0;\n}\n";
-  char source[600], program[600];
   command c;
-  snprintf(source, sizeof source, "%s/rest.c", folder.path);
+  const char *source = in_folder("rest.c");
   write_whole(source, text, strlen(text));
   build(source, "rest", "");
-  snprintf(program, sizeof program, "%s/rest", folder.path);
+  const char *program = in_folder("rest");
   expect(&c, (const char *const[]){program, "", NULL});
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.kind", "host");
   assert_json_at(c.out, "$.layers", "[]");
-  command_release(&c);
 }
 
 /* Only choices for one matrix are contained, so others get a kernel of the same problem, with one warning each. */
 TEST(a_missing_kernel_is_replaced) {
   static const char list[] = "# one matrix\nop=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 32 m0\n";
-  char path[600], program[600], choices[600];
-  command c;
-  snprintf(path, sizeof path, "%s/list", folder.path);
+  char choices[600];
+  const char *path = in_folder("list");
   snprintf(library, sizeof library, "%s/small", folder.path);
   write_whole(path, list, strlen(list));
-  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
-                 library, "--json");
+  command c =
+      RUN(0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", library, "--json");
   char *second = json_at(c.out, "$.problems[1]");
   assert_null(second);
-  command_release(&c);
   make_library();
   snprintf(choices, sizeof choices, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
   build(choices, "small_choices", "");
-  snprintf(program, sizeof program, "%s/small_choices", folder.path);
+  const char *program = in_folder("small_choices");
   char *out = output_of(program, "0", NULL);
   assert_contains(out, "is not contained in the exported library");
   assert_int_equal(count_lines(out, "case 0"), 10 * 5);
@@ -406,41 +385,34 @@ TEST(policies_and_epilogues_are_named) {
       "  problem.policy.deterministic = 0;\n"
       "  if (wlm_spmm(context, &csr, &problem, &args) != WLM_ERR_UNSUPPORTED) return 5;\n"
       "  puts(wlm_error_detail());\n  wlm_context_destroy(context);\n  return 0;\n}\n";
-  char path[600], program[600];
-  command c;
+  char path[600];
   snprintf(path, sizeof path, "%s/named", folder.path);
   snprintf(library, sizeof library, "%s/epilogue", folder.path);
   write_whole(path, list, strlen(list));
-  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
-                 library);
+  command c = RUN(0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", library);
   assert_contains(c.out, "+deterministic+bias+activation=tanh");
-  command_release(&c);
   make_library();
   snprintf(path, sizeof path, "%s/epilogue.c", folder.path);
   write_whole(path, text, strlen(text));
   build(path, "run_epilogue", "");
-  snprintf(program, sizeof program, "%s/run_epilogue", folder.path);
+  const char *program = in_folder("run_epilogue");
   expect(&c, (const char *const[]){program, NULL});
   assert_contains(c.out, "sample=none, with a bias, with an activation with n = 2 for the host");
-  command_release(&c);
 }
 
 TEST(the_example_runs) {
-  char source[600], program[600];
-  command c;
+  char source[600];
   snprintf(source, sizeof source, "%s/examples/exported/list.txt", WLM_SOURCE_DIR);
   snprintf(library, sizeof library, "%s/example", folder.path);
-  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "host", "--for", source, "--db", database, "-o",
-                 library, "--json");
+  command c =
+      RUN(0, "export", "--format", "c", "--arch", "host", "--for", source, "--db", database, "-o", library, "--json");
   assert_json_at(c.out, "$.problems[2].target", "host"); /* two of the three widths were not tuned */
-  command_release(&c);
   make_library();
   snprintf(source, sizeof source, "%s/examples/exported/main.c", WLM_SOURCE_DIR);
   build(source, "main", "");
-  snprintf(program, sizeof program, "%s/main", folder.path);
+  const char *program = in_folder("main");
   expect(&c, (const char *const[]){program, "host", NULL});
   assert_int_equal(count_lines(c.out, "correct"), 3);
-  command_release(&c);
 }
 
 /* Exports for a GPU and builds the program with it; 0 without NVRTC. */
@@ -455,7 +427,6 @@ static int make_gpu_library(const char *name, const char *arch, const char *list
   const int has_compiler = !(c.code == 2 && strstr(c.err, "NVRTC"));
   if (c.code && has_compiler) fail_msg("%s", c.err);
   if (has_compiler) assert_true(json_number_at(c.out, "$.gpu_kernels") > 4);
-  command_release(&c);
   if (!has_compiler) return 0;
   make_library();
   snprintf(path, sizeof path, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
@@ -467,9 +438,8 @@ static int make_gpu_library(const char *name, const char *arch, const char *list
 #define SUM "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none"
 
 TEST(gpu_chooses_the_same) {
-  char program[600];
   if (!make_gpu_library("gpu", "sm_90", SUM " 32 m0 m1 m2 m3 m4 m5 m6 m7 m8\n")) skip();
-  snprintf(program, sizeof program, "%s/gpu_choices", folder.path);
+  const char *program = in_folder("gpu_choices");
   char *full = output_of(WLM_FULL_GPU_CHOICES, "0", "90"), *exported = output_of(program, "0", "90");
   assert_int_equal(count_lines(full, "case 0 matrix"), 10 * 5);
   for (int i = 0; i < EXPORTED_MODELLED; i++) { /* the last matrix is not in the list */
@@ -485,9 +455,8 @@ TEST(gpu_chooses_the_same) {
 }
 
 TEST(newer_gpus_run_ptx) {
-  char program[600];
   if (!make_gpu_library("ptx", "compute_80", SUM " 32 m0\n")) skip();
-  snprintf(program, sizeof program, "%s/ptx_choices", folder.path);
+  const char *program = in_folder("ptx_choices");
   char *newer = output_of(program, "0", "100");
   assert_int_equal(count_lines(newer, "case 0 matrix"), 10 * 5);
   assert_null(strstr(newer, "WLM_ERR"));
@@ -513,20 +482,17 @@ static int is_first_of_its_matrix(const wlmi_cases *cases, int64_t i) {
  * with their matrices. Returns the number of cases. */
 static int64_t write_statistics(const char *path, const char *list) {
   wlmi_measurement_record *records;
-  wlmi_cases cases;
   int64_t count, written = 0;
-  wlm_store *store;
   FILE *file = fopen(path, "wb"), *names = fopen(list, "wb");
   assert_non_null(file);
   assert_non_null(names);
   fputs("* *", names);
-  assert_status(WLM_OK, wlmi_store_open(SHIPPED, WLMI_STORE_READ_SHIPPED, &store));
+  GET(wlm_store *, store, wlmi_store_open(SHIPPED, WLMI_STORE_READ_SHIPPED, &store));
   assert_status(WLM_OK, wlmi_store_load(store, "cuda/sm_90/NVIDIA H200/132", &records, &count));
-  assert_status(WLM_OK, wlmi_cases_make(records, count, &cases));
+  GET(wlmi_cases, cases, wlmi_cases_make(records, count, &cases));
   for (int64_t i = 0; i < cases.count; i++) {
     const wlmi_case *c = &cases.list[i];
-    wlmi_spec spec;
-    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
     if (is_exported(&cases, c) && is_first_of_its_matrix(&cases, i)) fprintf(names, " %s", c->matrix);
     if (spec.problem.transpose || !is_exported(&cases, c)) continue;
     const exported_statistics s = {*c->stats, c->n, spec.has_values, spec.problem.operation == WLM_ATTENTION};
@@ -544,18 +510,16 @@ static int64_t write_statistics(const char *path, const char *list) {
 
 /* The fake compiler emits no code, so that all kernels for these matrices are contained within seconds. */
 TEST(gpu_chooses_the_same_for_all_that_ships) {
-  char path[600], list[600], program[600], none[600];
+  char program[600];
   command full, exported, c;
   setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
-  snprintf(path, sizeof path, "%s/statistics", folder.path);
-  snprintf(none, sizeof none, "%s/none.db", folder.path);
+  const char *path = in_folder("statistics"), *none = in_folder("none.db");
   snprintf(library, sizeof library, "%s/shipped", folder.path);
-  snprintf(list, sizeof list, "%s/statistics.list", folder.path);
+  const char *list = in_folder("statistics.list");
   const int64_t cases = write_statistics(path, list);
   assert_true(cases > 300);
-  command_expect(&c, &folder, 0, "export", "--format", "c", "--arch", "sm_90", "--for", list, "-o", library, "--json");
+  c = RUN(0, "export", "--format", "c", "--arch", "sm_90", "--for", list, "-o", library, "--json");
   assert_json_at(c.out, "$.device_classes", "2");
-  command_release(&c);
   make_library();
   snprintf(program, sizeof program, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
   build(program, "shipped_choices", "-DWLM_TESTS_FAKE_DRIVER");
@@ -566,8 +530,6 @@ TEST(gpu_chooses_the_same_for_all_that_ships) {
   assert_int_equal(assert_same_lines(full.out, exported.out, ""), 4 * cases);
   assert_int_equal(count_lines(exported.out, "calls: "), 4 * cases);
   assert_int_equal(count_lines(exported.out, "/"), 4 * cases); /* each has a variant */
-  command_release(&full);
-  command_release(&exported);
   unsetenv("WARPLOOM_NVRTC");
 }
 
@@ -575,9 +537,8 @@ TEST(gpu_chooses_the_same_for_all_that_ships) {
 TEST(signals_end_it_while_nvrtc_compiles) {
   static const int signals[] = {SIGTERM, SIGINT};
   static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none 8 100x100:500\n";
-  char list[600], waits[600], begun[640];
-  snprintf(list, sizeof list, "%s/one.list", folder.path);
-  snprintf(waits, sizeof waits, "%s/waits", folder.path);
+  char begun[640];
+  const char *list = in_folder("one.list"), *waits = in_folder("waits");
   snprintf(begun, sizeof begun, "%s.begun", waits);
   write_whole(list, key, strlen(key));
   write_whole(waits, "", 0);
@@ -593,39 +554,30 @@ TEST(signals_end_it_while_nvrtc_compiles) {
     command_wait(&c);
     assert_int_equal(c.code, -signals[i]);
     assert_contains(c.err, "compile 0/");
-    command_release(&c);
   }
   unsetenv("WLM_FAKE_NVRTC_WAITS");
   unsetenv("WARPLOOM_NVRTC");
 }
 
 TEST(wrong_options_are_named) {
-  char path[600];
-  command c;
-  snprintf(path, sizeof path, "%s/wrong", folder.path);
+  const char *path = in_folder("wrong");
   static const char *const lists[][2] = {
       {"op=mul.sum widths\n", "the widths 'widths' are not understood"},
       {"* 8 nowhere\n", "'nowhere' is neither a matrix that was measured on such devices nor a size; "},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+quick 8\n", "'+quick' is none of"},
       {"op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none+bias *\n", "needs widths"}};
-  command_expect(&c, &folder, 2, "export", "--format", "c", "--db", database, "-o", "out");
+  command c = RUN(2, "export", "--format", "c", "--db", database, "-o", "out");
   assert_contains(c.err, "needs --arch");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "sm_42", "--db", database, "-o", "out");
+  c = RUN(2, "export", "--format", "c", "--arch", "sm_42", "--db", database, "-o", "out");
   assert_contains(c.err, "--arch sm_42: no such architecture");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host,host", "--db", database, "-o", "out");
+  c = RUN(2, "export", "--format", "c", "--arch", "host,host", "--db", database, "-o", "out");
   assert_contains(c.err, "--arch names host twice");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "export", "--arch", "host", "--db", database, "-o", "out");
+  c = RUN(2, "export", "--arch", "host", "--db", database, "-o", "out");
   assert_contains(c.err, "--arch is for --format c");
-  command_release(&c);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     write_whole(path, lists[i][0], strlen(lists[i][0]));
-    command_expect(&c, &folder, 2, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o",
-                   "out");
+    c = RUN(2, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", "out");
     assert_contains(c.err, lists[i][1]);
-    command_release(&c);
   }
 }
 

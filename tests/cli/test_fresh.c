@@ -1,7 +1,4 @@
 /* A fresh install: what commands show before anything was tuned, and files that they do not create. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/command.h"
@@ -9,50 +6,37 @@
 
 TEST(the_shipped_database_is_shown) {
   command c, same;
-  command_expect(&c, &folder, 0, "db", "list", "--json");
+  c = RUN(0, "db", "list", "--json");
   assert_contains(c.out, "share/warploom/system.db");
   assert_true(json_number_at(c.out, "$.measurements") > 1000);
-  command_expect(&same, &folder, 0, "db", "list", "--json", "--system");
+  same = RUN(0, "db", "list", "--json", "--system");
   assert_string_equal(c.out, same.out);
-  command_release(&same);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "export", "--system", "-o", "-");
+  c = RUN(0, "export", "--system", "-o", "-");
   assert_true(count_lines(c.out, "\"variant\"") > 1000);
-  command_release(&c);
   /* export without --system never exports the shipped measurements */
-  command_expect(&c, &folder, 1, "export", "-o", "-");
+  c = RUN(1, "export", "-o", "-");
   assert_contains(c.err, "no such file; tune first, or export the shipped database with --system");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "db", "list", "--system", "--db", "x.db");
+  c = RUN(2, "db", "list", "--system", "--db", "x.db");
   assert_contains(c.err, "--system and --db name two databases");
-  command_release(&c);
 }
 
 /* As soon as the user has tuned something, the commands show the user's database. */
 TEST(the_users_database_is_shown_first) {
-  command c;
-  command_expect(&c, &folder, 0, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--json");
+  RUN(0, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
+  command c = RUN(0, "db", "list", "--json");
   assert_contains(c.out, "tuned.db");
   assert_true(json_number_at(c.out, "$.measurements") < 1000);
-  command_release(&c);
 }
 
 TEST(no_home_folder_is_created) {
-  command c;
-  char home[320];
-  snprintf(home, sizeof home, "%s", folder_file(&folder, "nobody"));
+  const char *home = in_folder("nobody");
   setenv("HOME", home, 1);
   unsetenv("XDG_DATA_HOME");
   unsetenv("XDG_CACHE_HOME");
-  command_expect(&c, &folder, 0, "run", "uniform:rows=30,d=2", "-n", "8", "--device", "host", "--check");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
+  RUN(0, "run", "uniform:rows=30,d=2", "-n", "8", "--device", "host", "--check");
+  RUN(0, "db", "list");
+  command c = RUN(2, "tune", "uniform:rows=30,d=2", "-n", "8", "--device", "host");
   assert_contains(c.err, "HOME is");
-  command_release(&c);
   assert_int_equal(access(home, F_OK), -1);
 }
 

@@ -1,8 +1,4 @@
 /* --help, the man page and the completions agree with each other and with the commands that run. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -20,7 +16,6 @@ static char *run(const char *line) {
   command_wait(&c);
   if (c.code) fail_msg("%s: exit code %d, %s", line, c.code, c.err);
   char *out = strdup(c.out);
-  command_release(&c);
   return out;
 }
 
@@ -151,10 +146,8 @@ TEST(help_of_a_command) {
   assert_string_equal(two, one);
   free(one);
   free(two);
-  command c;
-  command_expect(&c, &folder, 2, "help", "bake");
+  command c = RUN(2, "help", "bake");
   assert_contains(c.err, "unknown command 'bake'");
-  command_release(&c);
 }
 
 GROUP(begin, end)

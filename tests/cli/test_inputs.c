@@ -1,8 +1,4 @@
 /* INPUT: a file's content decides its format, "-" is standard input, and several inputs are processed in order. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/npz.h"
 #include "support/test.h"
@@ -35,7 +31,6 @@ TEST(content_decides) {
     if (c.code) fail_msg("%s: %s", lines[i], c.err);
     assert_json_at(c.out, "$.nnz", "2");
     assert_json_at(c.out, "$.longest", "1");
-    command_release(&c);
   }
 }
 
@@ -63,7 +58,6 @@ TEST(refuses_other_matrix_formats) {
     shell(&c, cases[i].line);
     if (c.code != 1 || !strstr(c.err, cases[i].said) || count_lines(c.err, "") != 1)
       fail_msg("%s: exit code %d, %s", cases[i].line, c.code, c.err);
-    command_release(&c);
   }
 }
 
@@ -92,16 +86,13 @@ TEST(edge_lists_and_scipy_files) {
   write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
   shell(&c, "'" WLM_COMMAND "' stats small.mtx --json");
   char *expected = json_at(c.out, "$.fingerprint");
-  command_release(&c);
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     shell(&c, lines[i]);
     if (c.code) fail_msg("%s: %s", lines[i], c.err);
     assert_json_at(c.out, "$.fingerprint", expected);
-    command_release(&c);
   }
-  command_expect(&c, &folder, 0, "run", folder_file(&folder, "a.npz"), "-n", "8", "--device", "host", "--check");
+  c = RUN(0, "run", folder_file(&folder, "a.npz"), "-n", "8", "--device", "host", "--check");
   assert_contains(c.out, "verified");
-  command_release(&c);
   free(expected);
 }
 
@@ -124,7 +115,6 @@ TEST(demo_checks_its_file_first) {
     shell(&c, line);
     if (c.code != 1 || !strstr(c.err, cases[i].said)) fail_msg("%s: exit code %d, %s", line, c.code, c.err);
     assert_string_equal(c.out, "");
-    command_release(&c);
   }
 }
 
@@ -152,7 +142,6 @@ TEST(pipes_are_read_once) {
       snprintf(line, sizeof line, sources[k], called);
       shell(&c, line);
       if (c.code) fail_msg("%s: exit code %d, %s", line, c.code, c.err);
-      command_release(&c);
       remove(folder_file(&folder, "pipe"));
     }
 }
@@ -168,7 +157,6 @@ TEST(files_of_lines_may_be_pipes) {
     command c;
     shell(&c, lines[i]);
     if (c.code) fail_msg("%s: exit code %d, %s", lines[i], c.code, c.err);
-    command_release(&c);
   }
 }
 
@@ -191,17 +179,12 @@ TEST(several_inputs) {
       assert_contains(line, k ? "40" : "30");
       free(line);
     }
-    command_release(&c);
   }
-  command c;
-  command_expect(&c, &folder, 0, "explain", "uniform:rows=30,d=2", "uniform:rows=40,d=2", "-n", "8", "--device",
-                 "host");
+  command c = RUN(0, "explain", "uniform:rows=30,d=2", "uniform:rows=40,d=2", "-n", "8", "--device", "host");
   assert_contains(c.out, "input     uniform:rows=30,d=2\n");
   assert_contains(c.out, "\n\ninput     uniform:rows=40,d=2\n");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "stats", "-", "-");
+  c = RUN(2, "stats", "-", "-");
   assert_contains(c.err, "stats: '-' is standard input, which can be read once");
-  command_release(&c);
 }
 
 /* Inputs that cannot be read are named at the end, and the others are done; tune reports them before it measures. */
@@ -230,13 +213,11 @@ TEST(unreadable_inputs_are_left_out) {
       if (!json) assert_contains(c.out, "small.mtx\n");
       if (!json) assert_contains(c.out, "uniform:rows=30,d=2\n");
       if (json) assert_contains(c.out, "{\"input\":\"none.mtx\",\"error\":\"none.mtx: No such file");
-      command_release(&c);
     }
   command c;
   shell(&c, "'" WLM_COMMAND "' tune none.mtx wrong.txt -n 8 --device host");
   assert_int_equal(c.code, 1);
   assert_contains(c.err, "2 of 2 inputs cannot be read");
-  command_release(&c);
 }
 
 GROUP(home_begin, folder_end)

@@ -1,9 +1,5 @@
 /* The files of `cmake --install` are complete: the examples build against them by pkg-config and by find_package, and
  * the installed command runs. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -18,7 +14,6 @@ static char *shell(const char *line) {
   command_wait(&c);
   if (c.code != 0) fail_msg("%s: exit code %d\n%s\n%s", line, c.code, c.out, c.err);
   char *out = strdup(c.out);
-  command_release(&c);
   return out;
 }
 

@@ -2,9 +2,6 @@
  * after it is on the disk, so the database must hold at least these. Import and prune do all or nothing. WARPLOOM_FULL:
  * ten times as many kills. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,8 +82,8 @@ static void kill_tuner(command *c, int life, int whole_ms, uint64_t *random) {
 TEST(killed) {
   uint64_t random = 5;
   int killed = 0, while_measuring = 0, whole_ms = 0;
-  char database[320], cache[320];
-  snprintf(cache, sizeof cache, "%s/cache/warploom/kernels.db", folder.path);
+  char database[320];
+  const char *cache = in_folder("cache/warploom/kernels.db");
   for (int file = -1; file < files(); file++) {
     int64_t before = 0;
     snprintf(database, sizeof database, "%s/killed-%d.db", folder.path, file);
@@ -105,7 +102,6 @@ TEST(killed) {
       killed += c.code != 0;
       while_measuring += c.code && told(c.err);
       before = now;
-      command_release(&c);
     }
   }
   print_message("%d of %d killed, %d of them while measuring\n", killed, files() * KILLS, while_measuring);
@@ -115,13 +111,12 @@ TEST(killed) {
 /* What is in it, which must be whole. */
 static int64_t measurements(const char *database) {
   wlm_store *store;
-  wlmi_store_counts counts;
   wlmi_text report = {0};
   wlm_status status = wlmi_store_open(database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   wlmi_store_close(store);
   return counts.measurements;
 }
@@ -143,8 +138,8 @@ static void kill_changing(const char *action, const char *argument, const char *
   const int64_t before = from ? measurements(from) : 0;
   int whole_ms = 0;
   command c;
-  char database[320], journal[340];
-  snprintf(database, sizeof database, "%s/changing.db", folder.path);
+  char journal[340];
+  const char *database = in_folder("changing.db");
   snprintf(journal, sizeof journal, "%s-journal", database);
   for (int i = 0; i <= files() * KILLS; i++) {
     const double began = seconds();
@@ -159,27 +154,20 @@ static void kill_changing(const char *action, const char *argument, const char *
     if (now != after && (c.code == 0 || now != before)) fail_msg("%s: %lld measurements", action, (long long)now);
     changed += whole_ms && now == after;
     if (!whole_ms) whole_ms = milliseconds_since(began);
-    command_release(&c);
   }
   print_message("%s: %lld of %d killed after the change\n", action, (long long)changed, files() * KILLS);
 }
 
 /* A half of an import or of a deletion is never seen. */
 TEST(all_or_nothing) {
-  command c;
-  wlm_store *store;
-  char database[320], more[320], lines[320];
-  snprintf(database, sizeof database, "%s/samples.db", folder.path);
-  snprintf(more, sizeof more, "%s/more.db", folder.path);
-  snprintf(lines, sizeof lines, "%s/more.jsonl", folder.path);
+  const char *database = in_folder("samples.db"), *more = in_folder("more.db"), *lines = in_folder("more.jsonl");
   put_samples(database, SAMPLES);
   put_samples(more, MORE);
-  command_expect(&c, &folder, 0, "export", "-o", lines, "--db", more);
-  command_release(&c);
+  RUN(0, "export", "-o", lines, "--db", more);
   kill_changing("import", lines, NULL, MORE);
   kill_changing("import", lines, database, MORE);
 
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) { /* measured again with a newer source */
     wlmi_measurement_record record = sample_measurement(i);
     record.version = "0123456789abcdef0123456789abcdef";
@@ -188,8 +176,7 @@ TEST(all_or_nothing) {
   }
   wlmi_store_close(store);
   copy_file(database, more);
-  command_expect(&c, &folder, 0, "db", "prune", "--db", more);
-  command_release(&c);
+  RUN(0, "db", "prune", "--db", more);
   assert_true(measurements(more) < SAMPLES);
   kill_changing("db", "prune", database, measurements(more));
 }
@@ -199,8 +186,7 @@ TEST(all_or_nothing) {
 TEST(the_same_command_resumes) {
   uint64_t random = 9;
   command c;
-  char database[320];
-  snprintf(database, sizeof database, "%s/gone-on.db", folder.path);
+  const char *database = in_folder("gone-on.db");
   int64_t before = 0, now = 0;
   int is_done = 0;
   enum { KILLED = 4, MOST = 60 };
@@ -221,17 +207,15 @@ TEST(the_same_command_resumes) {
       assert_contains(c.out, "choice");
     }
     before = now;
-    command_release(&c);
   }
   assert_true(now >= 5);
 }
 
 /* Different candidates in the database. */
 static int64_t candidates_stored(const char *database) {
-  wlm_store *store;
   wlmi_measurement_record *records;
   int64_t count, different = 0;
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) {
     int before = 0;
@@ -248,8 +232,8 @@ static int64_t candidates_stored(const char *database) {
  * shell that called it stops, too. */
 TEST(interrupted) {
   static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  char database[320], temporary[320];
-  snprintf(temporary, sizeof temporary, "%s/temporary", folder.path);
+  char database[320];
+  const char *temporary = in_folder("temporary");
   for (int i = 0; i < 3; i++) {
     command c;
     snprintf(database, sizeof database, "%s/interrupted-%d.db", folder.path, i);
@@ -272,7 +256,6 @@ TEST(interrupted) {
     assert_contains(c.out, "choice");             /* the table of measurements is printed as usual */
     assert_int_equal(count_lines(c.out, "e-0"), candidates_stored(database)); /* errors of 1e-07 or so */
     if (rmdir(temporary)) fail_msg("signal %d left files behind", signals[i]);
-    command_release(&c);
   }
 }
 
@@ -297,7 +280,6 @@ TEST(a_compiler_that_hangs) {
     command_wait(&c);
     assert_int_equal(c.code, -signals[i / 2]);
     script_wait_for_end(&folder, "child");
-    command_release(&c);
   }
   unsetenv("WARPLOOM_CC");
 }
@@ -305,8 +287,7 @@ TEST(a_compiler_that_hangs) {
 /* A signal that the caller ignores, as nohup does, stays ignored. */
 TEST(ignored_signals_stay_ignored) {
   command c;
-  char database[320];
-  snprintf(database, sizeof database, "%s/ignored.db", folder.path);
+  const char *database = in_folder("ignored.db");
   signal(SIGHUP, SIG_IGN);
   command_begin(&c, &folder, "tune", SMALL, "-n", "16", "--device", "host", "--db", database);
   signal(SIGHUP, SIG_DFL);
@@ -318,18 +299,15 @@ TEST(ignored_signals_stay_ignored) {
   kill(c.process, SIGHUP);
   command_wait(&c);
   assert_int_equal(c.code, 0);
-  command_release(&c);
 }
 
 TEST(without_candidates) {
   command c;
-  char database[320];
-  snprintf(database, sizeof database, "%s/nothing.db", folder.path);
+  const char *database = in_folder("nothing.db");
   for (int i = 0; i < 2; i++) {
-    command_expect(&c, &folder, 0, "tune", "uniform:rows=10,d=0", "-n", "4", "--device", "host", "--db", database);
+    c = RUN(0, "tune", "uniform:rows=10,d=0", "-n", "4", "--device", "host", "--db", database);
     assert_contains(c.out, "nothing to tune");
     assert_null(strstr(c.out, "left"));
-    command_release(&c);
   }
 }
 
@@ -337,8 +315,7 @@ TEST(four_at_once) {
   enum { PROCESSES = 4 };
   command c[PROCESSES];
   int64_t lines = 0;
-  char database[320];
-  snprintf(database, sizeof database, "%s/shared.db", folder.path);
+  const char *database = in_folder("shared.db");
   for (int i = 0; i < PROCESSES; i++) {
     char seed[2] = {(char)('1' + i), 0};
     command_begin(&c[i], &folder, "tune", MATRIX, "-n", "16,32", "--device", "host", "--db", database, "--seed", seed,
@@ -348,7 +325,6 @@ TEST(four_at_once) {
     command_wait(&c[i]);
     if (c[i].code) fail_msg("%s", c[i].err);
     lines += told(c[i].err);
-    command_release(&c[i]);
   }
   assert_true(lines > PROCESSES * 8);
   assert_int_equal(stored(database), lines);

@@ -1,7 +1,4 @@
 /* A matrix or operand that does not fit into memory is reported before it is read or allocated; --force continues. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "cli/machine.h"
@@ -21,24 +18,22 @@ static void expect_refused(command *c, const char *operand, const char *mend) {
   assert_contains(c->err, operand);
   assert_contains(c->err, " GB and this machine has ");
   assert_contains(c->err, mend);
-  command_release(c);
 }
 
 TEST(operands_are_named) {
-  command c;
-  command_expect(&c, &folder, 1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
+  command c = RUN(1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
   expect_refused(&c, "synth:rows=2000,d=8,cv=1: B needs 16000.0 GB", "use a smaller -n, or --force");
-  command_expect(&c, &folder, 1, "tune", "synth:rows=2000,d=8,cv=1", "-n", "8,1000000000", "--device", "host");
+  c = RUN(1, "tune", "synth:rows=2000,d=8,cv=1", "-n", "8,1000000000", "--device", "host");
   expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");
-  command_expect(&c, &folder, 1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host", "--message",
-                 "x+y"); /* 3 arrays, and x and y once more for the reference */
+  c = RUN(1, "run", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host", "--message",
+          "x+y"); /* 3 arrays, and x and y once more for the reference */
   expect_refused(&c, "--message needs 40000.0 GB", "use a smaller -n");
   command_run(&c, &folder, "bench", "core", "synth:rows=2000,d=8,cv=1", "-n", "1000000000", "--device", "host");
   assert_true(c.code != 0);
   expect_refused(&c, "B needs 16000.0 GB", "use a smaller -n");
-  command_expect(&c, &folder, 1, "run", input("wide.mtx", wide), "-n", "100000", "--device", "host");
+  c = RUN(1, "run", input("wide.mtx", wide), "-n", "100000", "--device", "host");
   expect_refused(&c, "wide.mtx: B needs 240000.0 GB", "use a smaller -n");
-  command_expect(&c, &folder, 1, "run", input("tall.mtx", tall), "-n", "100000", "--device", "host");
+  c = RUN(1, "run", input("tall.mtx", tall), "-n", "100000", "--device", "host");
   expect_refused(&c, "tall.mtx: C needs 120000.0 GB", "use a smaller -n");
 }
 
@@ -63,7 +58,6 @@ TEST(limits_are_respected_and_force_continues) {
   assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
   assert_int_equal(c.code, 1);
   if (strstr(c.err, "this machine has")) fail_msg("%s", c.err);
-  command_release(&c);
 }
 
 /* The header of a small file decides, not its entries: 2^31 - 1 rows take 34 GB. */
@@ -88,10 +82,8 @@ TEST(commands_without_a_product_check_the_matrix) {
 }
 
 TEST(fitting_operands_run) {
-  command c;
   assert_true(wlmi_machine_free_memory() > 1 << 20);
-  command_expect(&c, &folder, 0, "run", "synth:rows=200,d=8,cv=1", "-n", "8", "--device", "host");
-  command_release(&c);
+  RUN(0, "run", "synth:rows=200,d=8,cv=1", "-n", "8", "--device", "host");
 }
 
 GROUP(home_begin, folder_end)

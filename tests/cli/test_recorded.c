@@ -1,9 +1,5 @@
 /* Recorded problems: run --record records a problem for which nothing similar was tuned, db lists it, and tune
  * --recorded tunes and removes it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -12,50 +8,40 @@
 static char database[320];
 
 static void run_and_record(const char *widths, const char *op) {
-  command c;
-  command_expect(&c, &folder, 0, "run", INPUT, "-n", widths, "--op", op, "--device", "host", "--db", database,
-                 "--record");
-  command_release(&c);
+  RUN(0, "run", INPUT, "-n", widths, "--op", op, "--device", "host", "--db", database, "--record");
 }
 
 TEST(tuning_removes_recorded_problems) {
-  command c;
   snprintf(database, sizeof database, "%s/recorded.db", folder.path);
   run_and_record("4,64", "sum");
   run_and_record("4", "copy_b.max");
   run_and_record("4,64", "sum"); /* a problem that is already recorded */
-  command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
+  command c = RUN(0, "db", "list", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.measurements", "0");
   assert_json_at(c.out, "$.recorded[2].rows", "400");
   char *fourth = json_at(c.out, "$.recorded[3]");
   assert_null(fourth);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--db", database);
+  c = RUN(0, "db", "list", "--db", database);
   assert_contains(c.out, "recorded on");
   assert_contains(c.out, "op=copy_b.max");
-  command_release(&c);
 
-  command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
+  c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.recorded", "3");
   assert_json_at(c.out, "$.tuned", "3");
   assert_json_at(c.out, "$.left", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
+  c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
   assert_json_at(c.out, "$.recorded", "0");
   assert_json_at(c.out, "$.measurements", "0");
-  command_release(&c);
 
   /* The synthetic matrix that was tuned instead has nearly the same statistics. */
-  command_expect(&c, &folder, 0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
+  c = RUN(0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
   assert_json_at(c.out, "$[0].step", "similar");
-  command_release(&c);
   run_and_record("4,64", "sum");
-  command_expect(&c, &folder, 0, "db", "list", "--db", database, "--json");
+  c = RUN(0, "db", "list", "--db", database, "--json");
   char *none = json_at(c.out, "$.recorded[0]");
   assert_null(none);
-  command_release(&c);
 }
 
 /* Even a budget of 1 ms measures one candidate. A problem stays recorded until all its candidates are measured. */
@@ -64,14 +50,11 @@ TEST(the_same_command_resumes_after_a_budget) {
   snprintf(database, sizeof database, "%s/budget.db", folder.path);
   run_and_record("4", "sum");
   for (int i = 0; i < 200 && left; i++) { /* fewer where several candidates are measured in 1 ms */
-    command c;
-    command_expect(&c, &folder, 0, "tune", "--recorded", "--budget", "1ms", "--device", "host", "--db", database,
-                   "--json");
+    command c = RUN(0, "tune", "--recorded", "--budget", "1ms", "--device", "host", "--db", database, "--json");
     char *text = json_at(c.out, "$.left");
     left = atoi(text);
     if (!i) assert_int_equal(left, 1);
     free(text);
-    command_release(&c);
   }
   assert_int_equal(left, 0);
 }
@@ -79,14 +62,11 @@ TEST(the_same_command_resumes_after_a_budget) {
 /* Export and import carry recorded problems. A problem that cannot be tuned is reported and stays recorded, and the
  * others are tuned. */
 TEST(problems_that_cannot_be_tuned_stay_recorded) {
-  command c;
-  char lines[320], other[320], line[1024];
+  char line[1024];
   snprintf(database, sizeof database, "%s/from.db", folder.path);
-  snprintf(other, sizeof other, "%s/to.db", folder.path);
-  snprintf(lines, sizeof lines, "%s/lines.jsonl", folder.path);
+  const char *other = in_folder("to.db"), *lines = in_folder("lines.jsonl");
   run_and_record("4", "sum");
-  command_expect(&c, &folder, 0, "export", "--db", database, "-o", lines);
-  command_release(&c);
+  RUN(0, "export", "--db", database, "-o", lines);
   char *text = text_of(lines), *problem = strstr(text, "\"problem\":\"op="), *begin = strstr(text, "{\"recorded\"");
   assert_true(begin && problem);
   FILE *file = fopen(lines, "a");
@@ -94,32 +74,24 @@ TEST(problems_that_cannot_be_tuned_stay_recorded) {
   fputs(line, file);
   fclose(file);
   free(text);
-  command_expect(&c, &folder, 0, "import", lines, "--db", other);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "diff", database, other, "--json");
+  RUN(0, "import", lines, "--db", other);
+  command c = RUN(0, "db", "diff", database, other, "--json");
   assert_json_at(c.out, "$.recorded_only_in_a", "0");
   assert_json_at(c.out, "$.recorded_only_in_b", "1");
   assert_json_at(c.out, "$.same", "0");
-  command_release(&c);
-  command_expect(&c, &folder, 1, "tune", "--recorded", "--device", "host", "--db", other);
+  c = RUN(1, "tune", "--recorded", "--device", "host", "--db", other);
   assert_contains(c.err, "1 of 2 could not be tuned and stay recorded");
   assert_contains(c.out, "is of another version");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "list", "--db", other, "--json");
+  c = RUN(0, "db", "list", "--db", other, "--json");
   assert_json_at(c.out, "$.recorded[0].problem", "op=of.another,version=9");
-  command_release(&c);
 }
 
 TEST(bad_command_lines) {
-  command c;
-  command_expect(&c, &folder, 2, "tune", "--recorded", INPUT, "--device", "host");
+  command c = RUN(2, "tune", "--recorded", INPUT, "--device", "host");
   assert_contains(c.err, "tune --recorded: '" INPUT "' is one argument too many");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "run", "--recorded", INPUT, "--device", "host");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "tune", "--recorded", "--device", "host", "--db", "");
+  RUN(2, "run", "--recorded", INPUT, "--device", "host");
+  c = RUN(2, "tune", "--recorded", "--device", "host", "--db", "");
   assert_contains(c.err, "no user database");
-  command_release(&c);
 }
 
 GROUP(home_begin, folder_end)

@@ -1,8 +1,4 @@
 /* warploom bench selection: four lines per case, timed together, from a database that was tuned before. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -11,14 +7,11 @@ static const char input[] = "uniform:rows=400,d=5";
 TEST(four_ways_of_choosing_a_case) {
   static const char *const modes[] = {"tuned", "loo", "estimated", "rule"}, *const sources[] = {"fingerprint", "rule",
                                                                                                 "rule", "rule"};
-  command c;
-  char database[320], results[320];
   size_t size;
-  snprintf(database, sizeof database, "%s", folder_file(&folder, "tuned.db"));
-  snprintf(results, sizeof results, "%s", folder_file(&folder, "selection.jsonl"));
-  command_expect(&c, &folder, 0, "tune", "--device", "host", "--db", database, "-n", "16", input);
-  command_expect(&c, &folder, 0, "bench", "selection", "--device", "host", "--samples", "3", "--db", database, "-n",
-                 "16", "--out", results, input);
+  const char *database = in_folder("tuned.db"), *results = in_folder("selection.jsonl");
+  RUN(0, "tune", "--device", "host", "--db", database, "-n", "16", input);
+  RUN(0, "bench", "selection", "--device", "host", "--samples", "3", "--db", database, "-n", "16", "--out", results,
+      input);
   char *text = (char *)read_whole(results, &size), *rest = text;
   for (int mode = 0; mode < 4; mode++) {
     char *line = strtok_r(rest, "\n", &rest);
@@ -40,8 +33,7 @@ TEST(four_ways_of_choosing_a_case) {
 }
 
 TEST(needs_a_database) {
-  command c;
-  command_expect(&c, &folder, 2, "bench", "selection", "--device", "host", "-n", "16", input);
+  command c = RUN(2, "bench", "selection", "--device", "host", "-n", "16", input);
   assert_contains(c.err, "--db");
 }
 

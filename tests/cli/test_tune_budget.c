@@ -1,7 +1,4 @@
 /* warploom tune with a budget that is too short: its messages, and that the same command continues. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -22,12 +19,10 @@ static int64_t integer_at(const char *json, const char *path) {
 TEST(a_budget_is_reported_and_the_same_command_resumes) {
   enum { RUNS = 40 };
   command c;
-  char database[320];
   int64_t candidates = 0, left = 1;
-  snprintf(database, sizeof database, "%s/budget.db", folder.path);
+  const char *database = in_folder("budget.db");
   for (int run = 0; run < RUNS && left; run++) {
-    command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "1ms",
-                   "--json");
+    c = RUN(0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "1ms", "--json");
     assert_true(json_is_valid(c.out));
     candidates = integer_at(c.out, "$.inputs[0].tuned[0].variants");
     const int64_t known = integer_at(c.out, "$.inputs[0].tuned[0].known");
@@ -36,24 +31,19 @@ TEST(a_budget_is_reported_and_the_same_command_resumes) {
     assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].measured"), 1);
     assert_int_equal(left, candidates - known - 1);
     assert_int_equal(integer_at(c.out, "$.inputs[0].tuned[0].unlikely"), 0);
-    command_release(&c);
     forget_noise(database);
   }
   assert_int_equal(left, 0);
-  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "60s");
+  c = RUN(0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "60s");
   assert_int_equal(count_lines(c.out, "goes on"), 0);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16,24,32", "--device", "host", "--db", database, "--budget",
-                 "1ms");
+  c = RUN(0, "tune", INPUT, "-n", "16,24,32", "--device", "host", "--db", database, "--budget", "1ms");
   /* n = 16 is complete */
   assert_int_equal(count_lines(c.out, "candidates are left; the same command goes on"), 2);
-  command_release(&c);
 }
 
 /* Candidates that were only screened are listed below all finalists, so the choice is above them. */
 TEST(the_choice_is_listed_above_screened_candidates) {
-  command c;
-  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "48", "--device", "host", "--json", "--again");
+  command c = RUN(0, "tune", INPUT, "-n", "48", "--device", "host", "--json", "--again");
   int looks = 0, precise = 0;
   for (int i = 0;; i++) {
     char path[64];
@@ -67,22 +57,18 @@ TEST(the_choice_is_listed_above_screened_candidates) {
     precise += samples > 1;
   }
   assert_true(precise > 0);
-  command_release(&c);
 }
 
 /* How often a tune of these widths opens its database, which has one other width. */
 static int openings(const char *widths) {
-  command c;
   char events[4096], database[320];
   int count = 0;
   snprintf(database, sizeof database, "%s/%s.db", folder.path, widths);
-  command_expect(&c, &folder, 0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "1ms");
-  command_release(&c);
+  RUN(0, "tune", INPUT, "-n", "16", "--device", "host", "--db", database, "--budget", "1ms");
   const int watch = inotify_init1(IN_NONBLOCK);
   assert_true(watch >= 0);
   assert_true(inotify_add_watch(watch, database, IN_OPEN | IN_CLOSE) >= 0); /* closing keeps openings apart */
-  command_expect(&c, &folder, 0, "tune", INPUT, "-n", widths, "--device", "host", "--db", database, "--budget", "1ms");
-  command_release(&c);
+  RUN(0, "tune", INPUT, "-n", widths, "--device", "host", "--db", database, "--budget", "1ms");
   for (ssize_t size; (size = read(watch, events, sizeof events)) > 0;)
     for (ssize_t at = 0; at < size; at += (ssize_t)sizeof(struct inotify_event)) /* events of a file have no name */
       count += (((const struct inotify_event *)(events + at))->mask & IN_OPEN) != 0;

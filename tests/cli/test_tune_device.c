@@ -1,8 +1,4 @@
 /* warploom tune without an INPUT: tunes the cells of the design one after another, over several commands. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/command.h"
 #include "support/test.h"
 
@@ -22,9 +18,7 @@ TEST(cells_are_tuned_one_after_another) {
   int run = 0;
   snprintf(database, sizeof database, "%s/design.db", folder.path);
   for (; run < RUNS && !known; run++) {
-    command c;
-    command_expect(&c, &folder, 0, "tune", "--device", "host", "--db", database, "-n", "3,4,5,6,7,8", "--budget", "1ms",
-                   "--json");
+    command c = RUN(0, "tune", "--device", "host", "--db", database, "-n", "3,4,5,6,7,8", "--budget", "1ms", "--json");
     known = integer_after(c.out, "\"known\":");
     const int64_t cells = integer_after(c.out, "\"cells\":"), tuned = integer_after(c.out, "\"tuned\":");
     assert_int_equal(integer_after(c.out, "\"left\":"), cells - known - tuned);
@@ -40,7 +34,6 @@ TEST(cells_are_tuned_one_after_another) {
       first_n = n;
     }
     assert_int_equal(!strcmp(name, first) && n == first_n, !known);
-    command_release(&c);
     forget_noise(database);
   }
   assert_int_equal(known, 1);

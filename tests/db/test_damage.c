@@ -1,8 +1,6 @@
 /* Damaged tuning databases: every damage gives an error, no damaged row is returned as valid, and the file stays as it
  * was. */
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"
@@ -21,8 +19,7 @@ static int setup(void **state) {
   return 0;
 }
 
-static int teardown(void **state) {
-  (void)state;
+FIXTURE(teardown) {
   free(whole);
   folder_remove(&folder);
   return 0;

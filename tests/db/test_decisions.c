@@ -3,8 +3,6 @@
  * thousand. It covers the steps of the selection: with the whole database ("tuned"), without the matrix's own
  * measurements ("unseen"), and without any measurements ("rule").
  * WARPLOOM_UPDATE_GOLDEN=1 rewrites the file. Pruning the database changes none of the tuned decisions. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -21,8 +19,7 @@ static const char *const modes[MODES] = {"tuned", "unseen", "rule"};
 static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snapshot, wlmi_text *lines) {
   static const int64_t calls[] = {1, 1000};
   for (int i = 0; i < 2; i++) {
-    wlmi_decision decision;
-    assert_status(WLM_OK, shipped_choose(c, snapshot, WLMI_USE_MEASURED, calls[i], &decision));
+    GET(wlmi_decision, decision, shipped_choose(c, snapshot, WLMI_USE_MEASURED, calls[i], &decision));
     wlmi_text_printf(lines, "%s\t%s\t%lld\t%lld\t%s\t%s\n", modes[mode], c->matrix, (long long)c->n,
                      (long long)calls[i], wlmi_step_name(decision.step), decision.variant);
   }

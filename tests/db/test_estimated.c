@@ -6,10 +6,6 @@
  * The decisions use the shipped model, which was trained on these matrices; the rules were made for them, too. With
  * WARPLOOM_ESTIMATED set to a folder the test leaves each group of bench/suites/groups.tsv out, trains a model on the
  * rest (kept in the folder) and prints every case. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,10 +120,8 @@ static int is_of_another_group(void *user, const wlmi_measurement_record *record
 
 /* The times of a case's candidates; wlmi_candidates_drop the list. */
 static const wlmi_candidate_list *begin_times(const char *problem, int64_t n, times *t) {
-  const wlmi_candidate_list *list;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_spec_from_key(problem, n, &spec));
-  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+  GET(wlmi_spec, spec, wlmi_spec_from_key(problem, n, &spec));
+  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
   t->candidates = list->candidates;
   t->count = list->count;
   return list;
@@ -194,9 +188,8 @@ static void models_without(const char *folder, const char *group, const wlmi_sna
     wlmi_models_release(&models);
   }
   for (int i = 0; i < MODELS; i++) {
-    wlmi_model model;
     void *blob = read_whole(paths[i], &size);
-    assert_status(WLM_OK, wlmi_model_read(blob, size, &model));
+    GET(wlmi_model, model, wlmi_model_read(blob, size, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
     free(blob);
   }
@@ -215,8 +208,7 @@ static void make_snapshot(const char *folder, const char *matrix, const wlmi_sna
     return;
   }
   for (int i = 0; i < MODELS; i++) {
-    wlmi_model model;
-    assert_status(WLM_OK, read_model(i, &model));
+    GET(wlmi_model, model, read_model(i, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
   }
 }

@@ -1,8 +1,5 @@
 /* Maliciously prepared databases: foreign objects in the schema are found before anything is written or read, `db
  * check` names them, and a repair leaves them out. */
-#include <stdio.h>
-#include <string.h>
-
 #include <sqlite3.h>
 
 #include "core/base/memory.h"
@@ -43,7 +40,6 @@ TEST(foreign_objects_are_named) {
       {"ALTER TABLE pin RENAME TO old; CREATE VIEW pin AS SELECT * FROM old", "the view 'pin' is not warploom's", 5},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_store_repair_result result;
     wlmi_text report = {0}, kept_as = {0};
     wlm_store *store;
     remove(path);
@@ -55,7 +51,7 @@ TEST(foreign_objects_are_named) {
     assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_READ_SHIPPED, &store));
     assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
     assert_contains(wlm_error_detail(), cases[i].says);
-    assert_status(WLM_OK, wlmi_store_repair(path, &report, &kept_as, &result));
+    GET(wlmi_store_repair_result, result, wlmi_store_repair(path, &report, &kept_as, &result));
     assert_contains(report.data, cases[i].says);
     assert_int_equal(result.kept, cases[i].kept);
     assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
@@ -67,10 +63,9 @@ TEST(foreign_objects_are_named) {
 
 /* The schema is compared before a migration runs, because its statements would run the trigger. */
 TEST(older_versions_are_compared_too) {
-  wlm_store *store;
   put_samples(path, 5);
   run_sql(path, "DROP TABLE recorded; PRAGMA user_version = 2");
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   wlmi_store_close(store);
   run_sql(path, "CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END");
   assert_status(WLM_ERR_DATABASE, wlmi_store_open(path, WLMI_STORE_READ, &store));
@@ -79,12 +74,10 @@ TEST(older_versions_are_compared_too) {
 }
 
 TEST(a_kernel_cache_is_emptied) {
-  char file[320];
-  wlmi_kernel_cache *cache;
   void *blob;
   size_t size;
-  snprintf(file, sizeof file, "%s/kernels.db", folder.path);
-  assert_status(WLM_OK, wlmi_kernel_cache_open(file, 1 << 20, &cache));
+  const char *file = in_folder("kernels.db");
+  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(file, 1 << 20, &cache));
   assert_status(WLM_OK, wlmi_kernel_cache_put(cache, "a", "blob", 4));
   wlmi_kernel_cache_close(cache);
   run_sql(file, "CREATE TRIGGER evil AFTER INSERT ON kernel BEGIN DELETE FROM kernel; END");
@@ -101,11 +94,10 @@ TEST(long_texts_are_rejected) {
   wlmi_measurement_set set = {0};
   const wlmi_measurement_record record = sample_measurement(3);
   wlmi_text class = {0};
-  wlm_store *store;
   put_samples(path, 5);
   wlmi_device_class(&record.device, &class);
   run_sql(path, "UPDATE measurement SET problem = hex(zeroblob(20000))");
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, class.data));
   assert_int_equal(set.count, 0);
   wlmi_text report = {0};

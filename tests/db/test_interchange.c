@@ -1,8 +1,5 @@
 /* Export and import: equal bytes, all or nothing, and a message with the line number for every kind of error in a line.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +11,7 @@
 static wlm_store *store, *other;
 
 static wlm_store *open_new(const char *name) {
-  wlm_store *opened;
-  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), WLMI_STORE_WRITE, &opened));
+  GET(wlm_store *, opened, wlmi_store_open(folder_file(&folder, name), WLMI_STORE_WRITE, &opened));
   return opened;
 }
 
@@ -26,8 +22,7 @@ static int setup(void **state) {
   return 0;
 }
 
-static int teardown(void **state) {
-  (void)state;
+FIXTURE(teardown) {
   wlmi_store_close(store);
   wlmi_store_close(other);
   folder_remove(&folder);
@@ -51,23 +46,20 @@ static wlm_status import_path(wlm_store *into, const char *path, int64_t *added)
 
 static char *export_of(wlm_store *from) {
   wlmi_text text = {0};
-  char *string;
   assert_status(WLM_OK, wlmi_store_export(from, &text));
-  assert_status(WLM_OK, wlmi_text_take(&text, &string));
+  GET(char *, string, wlmi_text_take(&text, &string));
   return string;
 }
 
 static int64_t measurements_in(wlm_store *in) {
-  wlmi_store_counts counts;
-  assert_status(WLM_OK, wlmi_store_count(in, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(in, &counts));
   return counts.measurements;
 }
 
 TEST(export_of_import_is_the_export) {
   fill(store, 0, 70);
   char *first = export_of(store);
-  int64_t added;
-  assert_status(WLM_OK, import_string(other, first, "string", &added));
+  GET(int64_t, added, import_string(other, first, "string", &added));
   assert_int_equal(added, 70);
   char *second = export_of(other);
   assert_string_equal(first, second);
@@ -98,8 +90,7 @@ TEST(merging_commutes) {
   fill(store, 0, 30);
   fill(other, 20, 50);
   char *a = export_of(store), *b = export_of(other);
-  int64_t added;
-  assert_status(WLM_OK, import_string(store, b, "b", &added));
+  GET(int64_t, added, import_string(store, b, "b", &added));
   assert_int_equal(added, 20);
   assert_status(WLM_OK, import_string(other, a, "a", &added));
   assert_int_equal(added, 20);
@@ -121,15 +112,13 @@ TEST(files_and_paths) {
   assert_status(WLM_OK, wlmi_store_export_path(store, path));
   char *written = (char *)read_whole(path, &size);
   assert_string_equal(written, text);
-  int64_t added;
-  assert_status(WLM_OK, import_path(other, path, &added));
+  GET(int64_t, added, import_path(other, path, &added));
   assert_int_equal(added, 10);
 
   FILE *file = tmpfile();
   assert_status(WLM_OK, wlmi_store_export_file(other, file, "temporary"));
   rewind(file);
-  wlmi_content content;
-  assert_status(WLM_OK, wlmi_lines_read_file(file, "temporary", &content));
+  GET(wlmi_content, content, wlmi_lines_read_file(file, "temporary", &content));
   assert_status(WLM_OK, wlmi_store_import(other, &content, &added));
   wlmi_content_release(&content);
   assert_int_equal(added, 0);
@@ -151,8 +140,7 @@ TEST(files_and_paths) {
 }
 
 TEST(a_symbolic_link_stays_one) {
-  char target[400];
-  snprintf(target, sizeof target, "%s/target.jsonl", folder.path);
+  const char *target = in_folder("target.jsonl");
   write_whole(target, "old", 3);
   assert_int_equal(0, symlink("target.jsonl", folder_file(&folder, "link.jsonl")));
   assert_status(WLM_OK, wlmi_store_export_path(store, folder.file));

@@ -1,7 +1,5 @@
 /* The kernel archive: what was written is found again, a damaged or foreign file is refused, and one damaged kernel is
  * not given out. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/base/memory.h"
@@ -31,10 +29,9 @@ static const char *write_archive(const char *name, int first) {
 }
 
 TEST(kernels_are_found_again) {
-  wlmi_kernel_archive *archive;
   void *data;
   size_t size;
-  assert_status(WLM_OK, wlmi_kernel_archive_open(write_archive("whole", 0), 0, &archive));
+  GET(wlmi_kernel_archive *, archive, wlmi_kernel_archive_open(write_archive("whole", 0), 0, &archive));
   assert_int_equal(wlmi_kernel_archive_count(archive), KERNELS);
   for (int i = 0; i < KERNELS; i++) {
     assert_true(wlmi_kernel_archive_has(archive, key_of(i)));
@@ -67,9 +64,8 @@ TEST(the_same_kernels_give_the_same_bytes) {
 }
 
 TEST(an_empty_archive) {
-  wlmi_kernel_archive *archive;
   assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "empty"), NULL, 0, NULL));
-  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  GET(wlmi_kernel_archive *, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
   assert_int_equal(wlmi_kernel_archive_count(archive), 0);
   assert_false(wlmi_kernel_archive_has(archive, key_of(0)));
   wlmi_kernel_archive_close(archive);
@@ -150,12 +146,11 @@ TEST(changed_bytes_are_noticed) {
 
 /* A file that is cut while it is open: the kernel counts as absent. */
 TEST(a_file_that_shrinks) {
-  wlmi_kernel_archive *archive;
   void *data;
   size_t size;
   int found = 0;
   unsigned char *whole = read_whole(write_archive("shrinks", 0), &size);
-  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  GET(wlmi_kernel_archive *, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
   write_whole(folder.file, whole, size / 2);
   for (int i = 0; i < KERNELS; i++) {
     const wlm_status status = wlmi_kernel_archive_get(archive, key_of(i), &data, &size);

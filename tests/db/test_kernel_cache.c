@@ -2,9 +2,6 @@
  * touched. */
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,8 +49,7 @@ static int get_kernel(wlmi_kernel_cache *cache, int i) {
 }
 
 static wlmi_kernel_cache *open_cache(void) {
-  wlmi_kernel_cache *cache;
-  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &cache));
+  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(folder.file, WLMI_KERNEL_CACHE_BYTES, &cache));
   return cache;
 }
 
@@ -73,10 +69,9 @@ TEST(get_returns_what_was_put) {
   char key[WLMI_HASH_HEX];
   unsigned char data[MOST_BYTES];
   void *blob;
-  size_t size;
   kernel(3, data, key);
   assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key, "new", 4)); /* the second put replaces the first */
-  assert_status(WLM_OK, wlmi_kernel_cache_get(cache, key, &blob, &size));
+  GET(size_t, size, wlmi_kernel_cache_get(cache, key, &blob, &size));
   assert_int_equal(size, 4);
   assert_string_equal(blob, "new");
   wlmi_free(blob);
@@ -249,8 +244,7 @@ TEST(only_a_full_cache_shrinks) {
   struct stat info;
   wlmi_kernel_cache_close(filled_cache());
   assert_int_equal(0, stat(folder.file, &info));
-  wlmi_kernel_cache *cache;
-  assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, info.st_size * 11 / 10, &cache));
+  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(folder.file, info.st_size * 11 / 10, &cache));
   assert_status(WLM_OK, put_kernel(cache, 1));
   assert_int_equal(count_rows(), KERNELS);
   wlmi_kernel_cache_close(cache);

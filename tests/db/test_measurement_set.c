@@ -1,8 +1,6 @@
 /* The measurement set, which selection reads: equal to the full records, the union of two databases, without rows with
  * impossible values. */
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"
@@ -12,8 +10,7 @@ enum { ROWS = 40 };
 static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
 
 static wlm_status add(const char *path, const char *device_class, wlmi_measurement_set *set) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   const wlm_status status = wlmi_measurement_set_add(set, store, device_class);
   wlmi_store_close(store);
   return status;
@@ -38,11 +35,9 @@ TEST(it_equals_the_full_records) {
   const char *path = folder_file(&folder, "whole.db");
   wlmi_measurement_set set = {0};
   wlmi_measurement_record *records, cold = sample_measurement(3);
-  wlm_store *store;
-  int64_t count;
   put_samples(path, ROWS);
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
-  assert_status(WLM_OK, wlmi_store_load(store, sample_class, &records, &count));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(int64_t, count, wlmi_store_load(store, sample_class, &records, &count));
   cold.clock = WLMI_CLOCK_COLD; /* selection does not use cold times */
   assert_status(WLM_OK, wlmi_store_put(store, &cold, 1));
   wlmi_store_close(store);
@@ -60,12 +55,11 @@ TEST(it_equals_the_full_records) {
 TEST(two_databases_are_a_union) {
   const char *user = folder_file(&folder, "user.db");
   wlmi_measurement_set set = {0};
-  wlm_store *store;
   char seen[ROWS] = {0};
   put_samples(user, ROWS / 2);
   assert_status(WLM_OK, add(user, sample_class, &set));
   const char *other = folder_file(&folder, "other.db");
-  assert_status(WLM_OK, wlmi_store_open(other, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(other, WLMI_STORE_WRITE, &store));
   for (int64_t i = ROWS / 4; i < ROWS; i++) {
     const wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -103,7 +97,6 @@ TEST(damaged_rows_are_left_out) {
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     char name[32];
     sqlite3 *db;
-    wlm_store *store;
     wlmi_text faults = {0};
     wlmi_measurement_set set = {0};
     snprintf(name, sizeof name, "damaged-%zu.db", i);
@@ -112,7 +105,7 @@ TEST(damaged_rows_are_left_out) {
     assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
     if (sqlite3_exec(db, changes[i].change, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
     sqlite3_close(db);
-    assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+    GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, sample_class));
     if (set.count != changes[i].rest) fail_msg("%s: %lld are left", changes[i].change, (long long)set.count);
     assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &faults));
@@ -126,12 +119,11 @@ TEST(an_unreadable_database_changes_nothing) {
   const char *path = folder_file(&folder, "first.db");
   wlmi_measurement_set set = {0};
   sqlite3 *db;
-  wlm_store *store;
   put_samples(path, ROWS);
   assert_status(WLM_OK, add(path, sample_class, &set));
   path = folder_file(&folder, "second.db");
   put_samples(path, ROWS + 5);
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, "DROP TABLE matrix", NULL, NULL, NULL));
   sqlite3_close(db);

@@ -1,9 +1,6 @@
 /* Merging, comparing and pruning stores: a merge is a union in any order, only pins conflict; diff lists differences;
  * prune deletes only measurements that no choice uses. */
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "db/diff.h"
@@ -14,10 +11,9 @@
 
 /* Makes a store of the samples begin .. end - 1 and returns its path, which is valid as long as `where`. */
 static const char *store_of(test_folder *where, const char *name, int64_t begin, int64_t end) {
-  wlm_store *store;
   *where = folder;
   const char *path = folder_file(where, name);
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = begin; i < end; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -31,20 +27,17 @@ static wlmi_pin_record pin_of(const char *target, int64_t n, const char *variant
 }
 
 static void pin_in(const char *path, const char *target, int64_t n, const char *variant) {
-  wlm_store *store;
   const wlmi_pin_record pin = pin_of(target, n, variant);
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
 }
 
 static char *export_of(const char *path) {
-  wlm_store *store;
   wlmi_text out = {0};
-  char *text;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export(store, &out));
-  assert_status(WLM_OK, wlmi_text_take(&out, &text));
+  GET(char *, text, wlmi_text_take(&out, &text));
   wlmi_store_close(store);
   return text;
 }
@@ -58,11 +51,10 @@ TEST(merging_is_a_union_and_lists_conflicts) {
   fab = fba = folder;
   const char *ab = folder_file(&fab, "ab.db"), *ba = folder_file(&fba, "ba.db");
   wlmi_text conflicts = {0};
-  int64_t measurements;
   pin_in(a, bucket, 32, "x");
   pin_in(b, bucket, 32, "x"); /* equal pins are no conflict */
   pin_in(both, bucket, 32, "x");
-  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
+  GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, &conflicts, &measurements));
   assert_int_equal(measurements, 50);
   assert_int_equal(conflicts.size, 0);
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
@@ -87,17 +79,15 @@ TEST(merging_is_a_union_and_lists_conflicts) {
 }
 
 static void put_model(const char *path, const char *device_class, const char *data) {
-  wlm_store *store;
   const wlmi_model_record record = {"m", 5, (void *)data, strlen(data)};
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class, &record));
   wlmi_store_close(store);
 }
 
 static void assert_model(wlm_store *store, const char *device_class, const char *data) {
   wlmi_model_record *records;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &records, &count));
+  GET(int64_t, count, wlmi_store_load_models(store, device_class, &records, &count));
   assert_int_equal(count, 1);
   assert_int_equal(records[0].size, strlen(data));
   assert_memory_equal(records[0].data, data, strlen(data));
@@ -108,13 +98,11 @@ static void assert_model(wlm_store *store, const char *device_class, const char 
 TEST(the_first_models_stay) {
   test_folder fa, fb, fab = folder;
   const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 2, 5), *ab = folder_file(&fab, "ab.db");
-  int64_t measurements;
-  wlm_store *store;
   put_model(a, "cuda/one", "first");
   put_model(b, "cuda/one", "second");
   put_model(b, "cuda/two", "third");
-  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, NULL, &measurements));
-  assert_status(WLM_OK, wlmi_store_open(ab, WLMI_STORE_READ, &store));
+  GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, NULL, &measurements));
+  GET(wlm_store *, store, wlmi_store_open(ab, WLMI_STORE_READ, &store));
   assert_model(store, "cuda/one", "first");
   assert_model(store, "cuda/two", "third");
   wlmi_store_close(store);
@@ -147,7 +135,6 @@ TEST(changed_values_are_not_passed_on) {
   test_folder fa, fb, fc = folder;
   const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-    wlm_store *store;
     wlmi_text out = {0};
     int64_t measurements;
     const char *b = store_of(&fb, "b.db", 0, 9);
@@ -156,7 +143,7 @@ TEST(changed_values_are_not_passed_on) {
       fail_msg("merged after %s", changes[i]);
     assert_contains(wlm_error_detail(), "b.db: measurement");
     assert_int_not_equal(access(c, F_OK), 0);
-    assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_READ, &store));
+    GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_READ, &store));
     assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
     wlmi_store_close(store);
     wlmi_text_release(&out);
@@ -179,14 +166,11 @@ TEST(wrong_ids_of_parts_are_not_passed_on) {
 /* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
 TEST(only_what_measurements_use_is_merged) {
   test_folder fa, fb, fc = folder;
-  wlm_store *store;
-  wlmi_store_counts counts;
-  int64_t measurements;
   const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0), *c = folder_file(&fc, "c.db");
   change(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
-  assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
-  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
+  GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_READ, &store));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   wlmi_store_close(store);
   assert_int_equal(measurements, counts.measurements);
   const int64_t matrices = counts.matrices;
@@ -204,10 +188,8 @@ TEST(pins_are_exported_unchanged) {
   pin_in(a, bucket, 128, "row \"quoted\"\\ \u00e9");
   pin_in(a, bucket, 32, "row_crc/cf=1,rows=4");
   char *first = export_of(a);
-  wlm_store *store;
-  int64_t added;
-  assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
-  assert_status(WLM_OK, import_string(store, first, "first", &added));
+  GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
+  GET(int64_t, added, import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
   wlmi_store_close(store);
   char *second = export_of(b);
@@ -233,16 +215,14 @@ TEST(contradicting_pins_of_one_import) {
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"y\"}\n"
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n";
   test_folder fa;
-  wlm_store *store;
   wlmi_pin_record *pins;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   *said = 0;
   wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, import_string(store, lines, "pins", NULL));
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   assert_string_equal(said, "import: pin of v1 rows=9 mean=6 cv=1, p, n = 32 on c: x is kept, y is not\n");
-  assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
+  GET(int64_t, count, wlmi_store_load_pins(store, NULL, &pins, &count));
   assert_int_equal(count, 1);
   assert_string_equal(pins->variant, "x");
   wlmi_pins_free(pins, count);
@@ -262,8 +242,7 @@ TEST(wrong_pin_lines_are_refused) {
       "{\"pin\":7,\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
   };
   test_folder fa;
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
@@ -274,8 +253,7 @@ TEST(wrong_pin_lines_are_refused) {
 }
 
 static void load_content(const char *path, wlmi_content *content) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_content_load(store, content));
   wlmi_store_close(store);
 }
@@ -284,22 +262,20 @@ TEST(differences_are_listed) {
   test_folder fa, fb;
   const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
   wlmi_content left, right;
-  wlmi_diff diff;
   load_content(a, &left);
   load_content(b, &right);
-  assert_status(WLM_OK, wlmi_diff_make(&left, &right, &diff));
+  GET(wlmi_diff, diff, wlmi_diff_make(&left, &right, &diff));
   assert_int_equal(diff.measurements.both, 30);
   assert_int_equal(diff.measurements.only_a + diff.measurements.only_b + diff.choice_count + diff.pin_count, 0);
   wlmi_diff_release(&diff);
   wlmi_content_release(&left);
   wlmi_content_release(&right);
 
-  wlm_store *store;
   wlmi_measurement_record faster = sample_measurement(2), elsewhere = sample_measurement(3);
   faster.variant = "row_best";
   faster.time_ps = 1000;
   elsewhere.device.name = "NVIDIA H100";
-  assert_status(WLM_OK, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &faster, 1));
   assert_status(WLM_OK, wlmi_store_put(store, &elsewhere, 1));
   wlmi_store_close(store);
@@ -327,12 +303,8 @@ TEST(differences_are_listed) {
 TEST(pruning_keeps_every_choice) {
   test_folder fa;
   const char *a = store_of(&fa, "a.db", 0, 60);
-  wlm_store *store;
-  wlmi_store_counts counts;
   wlmi_content before, after;
-  wlmi_diff diff;
-  int64_t removed;
-  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     record.version = "0123456789abcdef0123456789abcdef";
@@ -341,13 +313,13 @@ TEST(pruning_keeps_every_choice) {
   }
   assert_status(WLM_OK, wlmi_content_load(store, &before));
   assert_int_equal(before.count, 100);
-  assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed));
+  GET(int64_t, removed, wlmi_store_prune(store, 0, &removed));
   assert_int_equal(removed, 40);
   assert_status(WLM_OK, wlmi_content_load(store, &after));
-  assert_status(WLM_OK, wlmi_diff_make(&before, &after, &diff));
+  GET(wlmi_diff, diff, wlmi_diff_make(&before, &after, &diff));
   assert_int_equal(diff.measurements.only_a, 40);
   assert_int_equal(diff.choice_count, 0);
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 60);
   assert_status(WLM_OK, wlmi_store_prune(store, 0, &removed));
   assert_int_equal(removed, 0);
@@ -369,12 +341,9 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   test_folder fa;
   const char *a = store_of(&fa, "a.db", 0, 0);
   char names[32][32];
-  wlm_store *store;
-  wlmi_content content;
-  wlmi_store_counts counts;
   int64_t removed, kept = 0;
   assert_true(count <= 32);
-  assert_status(WLM_OK, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(1);
     snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
@@ -389,9 +358,9 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   }
   assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
   assert_int_equal(removed, count - kept);
-  assert_status(WLM_OK, wlmi_content_load(store, &content));
+  GET(wlmi_content, content, wlmi_content_load(store, &content));
   assert_int_equal(content.count, kept);
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_true(counts.variants == kept && counts.matrices == 1 && counts.devices == 1); /* no row without use */
   for (int i = 0; i < count; i++) {
     int is_there = 0;
@@ -445,8 +414,7 @@ TEST(the_nearest_class_is_of_the_same_chip) {
     int processors;
   } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
   test_folder fa;
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     wlmi_measurement_record record = sample_measurement((int64_t)i);

@@ -2,9 +2,6 @@
  * first. WARPLOOM_FULL: ten times as many kills. */
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,9 +19,8 @@ static char parts[2][320], merged[320];
 static int setup(void **state) {
   folder_begin_in_memory(state);
   for (int i = 0; i < 2; i++) {
-    wlm_store *store;
     snprintf(parts[i], sizeof parts[i], "%s/part-%d.db", folder.path, i);
-    assert_status(WLM_OK, wlmi_store_open(parts[i], WLMI_STORE_WRITE, &store));
+    GET(wlm_store *, store, wlmi_store_open(parts[i], WLMI_STORE_WRITE, &store));
     for (int64_t k = 0; k < EACH; k += 20) {
       wlmi_measurement_record records[20];
       for (int64_t j = 0; j < 20; j++) records[j] = sample_measurement(i * EACH + k + j);
@@ -43,11 +39,10 @@ static wlm_status merge(void) {
 
 /* Whether the merged file exists; if it does, it must be complete. */
 static int is_there(void) {
-  wlm_store *store;
   wlmi_text faults = {0};
   int64_t count = 0;
   if (access(merged, F_OK)) return 0;
-  assert_status(WLM_OK, wlmi_store_open(merged, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(merged, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_int_equal(count, 2 * EACH);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));

@@ -1,14 +1,10 @@
 /* Models in a store: one for each class and name, a new one replaces the old one, bytes are unchanged. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "db/store.h"
 #include "support/db_fixture.h"
 #include "support/test.h"
 
 static wlm_store *open_store(wlmi_store_mode mode) {
-  wlm_store *store;
-  assert_int_equal(wlmi_store_open(folder_file(&folder, "tuned.db"), mode, &store), WLM_OK);
+  GET(wlm_store *, store, wlmi_store_open(folder_file(&folder, "tuned.db"), mode, &store));
   return store;
 }
 
@@ -21,7 +17,6 @@ static void put(wlm_store *store, const char *device_class, const char *name, in
 TEST(models_come_back_by_class) {
   static const char bytes[] = {0, 1, 2, 0, (char)0xff, 'x'};
   wlmi_model_record *records;
-  int64_t count;
   wlm_store *store = open_store(WLMI_STORE_WRITE);
   put(store, "cuda/a", "second", 5, "two", 3);
   put(store, "cuda/a", "first", 7, "old", 3);
@@ -30,7 +25,7 @@ TEST(models_come_back_by_class) {
   wlmi_store_close(store);
 
   store = open_store(WLMI_STORE_READ);
-  assert_int_equal(wlmi_store_load_models(store, "cuda/a", &records, &count), WLM_OK);
+  GET(int64_t, count, wlmi_store_load_models(store, "cuda/a", &records, &count));
   assert_int_equal(count, 2);
   assert_string_equal(records[0].name, "first");
   assert_int_equal(records[0].made_at, 8);

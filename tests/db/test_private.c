@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,8 +32,6 @@ TEST(new_files_are_private_for_any_umask) {
   for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
     char name[64], sources[2][400];
     const char *const paths[] = {sources[0], sources[1]};
-    wlmi_kernel_cache *cache;
-    int64_t count;
     const mode_t before = umask(masks[i]);
     snprintf(name, sizeof name, "umask-%d/sub/tuned.db", (int)i);
     put_samples(at(name), 3);
@@ -44,11 +39,11 @@ TEST(new_files_are_private_for_any_umask) {
     snprintf(sources[1], sizeof sources[1], "%s", place);
     assert_mode(name, 0600);
     snprintf(name, sizeof name, "umask-%d/cache/kernels.db", (int)i);
-    assert_status(WLM_OK, wlmi_kernel_cache_open(at(name), 1 << 20, &cache));
+    GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(at(name), 1 << 20, &cache));
     wlmi_kernel_cache_close(cache);
     assert_mode(name, 0600);
     snprintf(name, sizeof name, "umask-%d/merged.db", (int)i);
-    assert_status(WLM_OK, wlmi_store_merge_files(paths, 2, at(name), NULL, &count));
+    GET(int64_t, count, wlmi_store_merge_files(paths, 2, at(name), NULL, &count));
     assert_mode(name, 0600);
     snprintf(name, sizeof name, "umask-%d", (int)i);
     assert_mode(name, 0700);
@@ -67,14 +62,13 @@ static void refused(wlmi_store_mode mode, const char *says) {
 
 TEST(files_writable_by_others_are_refused) {
   static const mode_t modes[] = {0666, 0660, 0602};
-  wlm_store *store;
   put_samples(at("tuned.db"), 3);
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
     chmod(at("tuned.db"), modes[i]);
     refused(WLMI_STORE_READ, "chmod go-w");
     refused(WLMI_STORE_WRITE, "chmod go-w");
   }
-  assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLMI_STORE_READ_SHIPPED, &store));
+  GET(wlm_store *, store, wlmi_store_open(at("tuned.db"), WLMI_STORE_READ_SHIPPED, &store));
   wlmi_store_close(store);
   chmod(at("tuned.db"), 0644);
   assert_status(WLM_OK, wlmi_store_open(at("tuned.db"), WLMI_STORE_WRITE, &store));

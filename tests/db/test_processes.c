@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -54,10 +51,9 @@ static wlm_status mark(void *user, const char *id, const wlmi_measurement_record
 
 /* Reads all measurements of the store and checks it. */
 static marks marks_of(const char *path, int64_t size) {
-  wlm_store *store;
   wlmi_text faults = {0};
   marks all = {calloc((size_t)size, 1), size, 0};
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, mark, &all));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
@@ -416,13 +412,10 @@ TEST_BETWEEN(settings_are_as_documented, setup, folder_end) {
   static const struct {
     const char *pragma, *value;
   } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-    sqlite3_stmt *row;
-    int found;
-    assert_status(WLM_OK, wlmi_sqlite_prepare(store->db, settings[i].pragma, &row));
-    assert_status(WLM_OK, wlmi_sqlite_step(row, &found));
+    GET(sqlite3_stmt *, row, wlmi_sqlite_prepare(store->db, settings[i].pragma, &row));
+    GET(int, found, wlmi_sqlite_step(row, &found));
     assert_string_equal(wlmi_sqlite_text(row, 0), settings[i].value);
     sqlite3_finalize(row);
   }

@@ -1,8 +1,4 @@
 /* Canonical lines, ids and the checks of single records. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/records/fields.h"
 #include "core/records/lines.h"
 #include "core/records/record.h"
@@ -94,9 +90,8 @@ TEST(the_list_has_all_of_the_struct) {
 /* The columns of a table that are no keys, each after a comma. */
 static void columns_of(sqlite3 *db, const char *table, wlmi_text *names) {
   static const char *const keys[] = {"id", "class", "device", "matrix", "variant"};
-  sqlite3_stmt *row;
   int more;
-  assert_status(WLM_OK, wlmi_sqlite_prepare(db, "SELECT name FROM pragma_table_info(?1) ORDER BY name", &row));
+  GET(sqlite3_stmt *, row, wlmi_sqlite_prepare(db, "SELECT name FROM pragma_table_info(?1) ORDER BY name", &row));
   wlmi_sqlite_bind_text(row, 1, table);
   for (;;) {
     assert_status(WLM_OK, wlmi_sqlite_step(row, &more));
@@ -160,12 +155,11 @@ TEST(reals_survive_print_and_parse) {
   for (int i = 0; i < 20000; i++) {
     uint64_t bits = draw(&seed);
     const wlmi_content written = {.records = &record, .count = 1};
-    wlmi_content read;
     wlmi_text text = {0};
     memcpy(&record.max_rel_err, &bits, sizeof bits);
     if (!(record.max_rel_err >= 0 && record.max_rel_err < 1e18)) continue;
     assert_status(WLM_OK, wlmi_lines_write(&written, &text));
-    assert_status(WLM_OK, wlmi_lines_read_string(text.data, "x", &read));
+    GET(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
     assert_true(read.count == 1 && read.records->max_rel_err == record.max_rel_err);
     wlmi_content_release(&read);
     wlmi_text_release(&text);

@@ -2,9 +2,6 @@
  * absent from files of older versions. */
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,8 +26,7 @@ static wlmi_recorded sample(int64_t i) {
 }
 
 static wlm_store *open_store(const char *name, wlmi_store_mode mode) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(folder_file(&folder, name), mode, &store));
+  GET(wlm_store *, store, wlmi_store_open(folder_file(&folder, name), mode, &store));
   return store;
 }
 
@@ -45,17 +41,15 @@ static wlm_store *store_of(const char *name, int64_t begin, int64_t end) {
 
 static int64_t count_of(wlm_store *store, const char *device_class) {
   wlmi_recorded *list;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_load_recorded(store, device_class, &list, &count));
+  GET(int64_t, count, wlmi_store_load_recorded(store, device_class, &list, &count));
   wlmi_recorded_free(list, count);
   return count;
 }
 
 static char *export_of(wlm_store *store) {
   wlmi_text out = {0};
-  char *text;
   assert_status(WLM_OK, wlmi_store_export(store, &out));
-  assert_status(WLM_OK, wlmi_text_take(&out, &text));
+  GET(char *, text, wlmi_text_take(&out, &text));
   return text;
 }
 
@@ -69,12 +63,11 @@ static void run_sql(const char *name, const char *sql) {
 TEST(each_problem_is_stored_once) {
   wlm_store *store = store_of("a.db", 0, 20);
   wlmi_recorded *list;
-  int64_t count;
   wlmi_store_close(store_of("a.db", 10, 20)); /* the same problems again */
   assert_int_equal(count_of(store, NULL), 20);
   assert_int_equal(count_of(store, "class '1'"), 7);
   assert_int_equal(count_of(store, "another"), 0);
-  assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &list, &count));
+  GET(int64_t, count, wlmi_store_load_recorded(store, NULL, &list, &count));
   char last[WLMI_HASH_HEX] = "", id[WLMI_HASH_HEX];
   for (int64_t i = 0; i < count; i++) {
     const wlmi_recorded expected = sample(list[i].n);
@@ -159,11 +152,10 @@ TEST(sizes_near_2_to_63_are_refused) {
 TEST(export_and_import_keep_them) {
   wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
   const wlmi_measurement_record record = sample_measurement(3);
-  int64_t added;
   assert_status(WLM_OK, wlmi_store_put(a, &record, 1));
   char *text_a = export_of(a), *text_b = export_of(b);
   assert_contains(text_a, "\n{\"recorded\":\"class '1'\",\"fingerprint\":\"");
-  assert_status(WLM_OK, import_string(c, text_a, "a", &added));
+  GET(int64_t, added, import_string(c, text_a, "a", &added));
   char *text_c = export_of(c);
   assert_string_equal(text_a, text_c);
   assert_int_equal(added, 1);
@@ -212,16 +204,11 @@ TEST(malformed_lines_are_named) {
 }
 
 TEST(files_merge_and_differ) {
-  char a[320], b[320], out[320];
   wlmi_content contents[2];
-  wlmi_diff diff;
-  int64_t measurements;
   wlmi_store_close(store_of("a.db", 0, 30));
   wlmi_store_close(store_of("b.db", 20, 45));
-  snprintf(a, sizeof a, "%s", folder_file(&folder, "a.db"));
-  snprintf(b, sizeof b, "%s", folder_file(&folder, "b.db"));
-  snprintf(out, sizeof out, "%s", folder_file(&folder, "out.db"));
-  assert_status(WLM_OK, wlmi_store_merge_files((const char *const[]){a, b}, 2, out, NULL, &measurements));
+  const char *a = in_folder("a.db"), *b = in_folder("b.db"), *out = in_folder("out.db");
+  GET(int64_t, measurements, wlmi_store_merge_files((const char *const[]){a, b}, 2, out, NULL, &measurements));
   wlm_store *store = open_store("out.db", WLMI_STORE_WRITE);
   assert_int_equal(count_of(store, NULL), 45);
   int64_t removed;
@@ -233,7 +220,7 @@ TEST(files_merge_and_differ) {
     assert_status(WLM_OK, wlmi_content_load(store, &contents[i]));
     wlmi_store_close(store);
   }
-  assert_status(WLM_OK, wlmi_diff_make(&contents[0], &contents[1], &diff));
+  GET(wlmi_diff, diff, wlmi_diff_make(&contents[0], &contents[1], &diff));
   assert_int_equal(diff.recorded.only_a, 20);
   assert_int_equal(diff.recorded.only_b, 15);
   wlmi_diff_release(&diff);
@@ -249,7 +236,6 @@ TEST(damage_is_found_and_repaired) {
     wlmi_recorded *list;
     int64_t count;
     wlmi_text faults = {0}, kept_as = {0};
-    wlmi_store_repair_result result;
     snprintf(name, sizeof name, "%d.db", (int)i);
     wlmi_store_close(store_of(name, 0, 20));
     run_sql(name, changes[i]);
@@ -260,7 +246,7 @@ TEST(damage_is_found_and_repaired) {
     assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &faults));
     wlmi_store_close(store);
     wlmi_text_release(&faults);
-    assert_status(WLM_OK, wlmi_store_repair(folder_file(&folder, name), &faults, &kept_as, &result));
+    GET(wlmi_store_repair_result, result, wlmi_store_repair(folder_file(&folder, name), &faults, &kept_as, &result));
     store = open_store(name, WLMI_STORE_READ);
     assert_int_equal(count_of(store, NULL), 19);
     wlmi_store_close(store);
@@ -273,28 +259,25 @@ TEST(damage_is_found_and_repaired) {
  * adds their table. */
 TEST(older_files_are_read) {
   wlmi_schema second = wlmi_schema_tuned;
-  sqlite3 *db;
   wlm_store *store;
-  int64_t version;
   const wlmi_measurement_record record = sample_measurement(1);
   store = open_store("now.db", WLMI_STORE_WRITE);
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
   second.version = 2;
   run_sql("now.db", "DROP TABLE recorded; PRAGMA user_version = 2");
-  assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
+  GET(sqlite3 *, db, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   sqlite3_close(db);
 
   wlmi_text faults = {0};
   store = open_store("now.db", WLMI_STORE_READ);
-  wlmi_store_counts counts;
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 1);
   assert_int_equal(count_of(store, NULL), 0);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, "now.db"), 0, &wlmi_schema_tuned, &db));
-  assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
+  GET(int64_t, version, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 2); /* reading does not migrate the file */
   sqlite3_close(db);
 

@@ -1,9 +1,6 @@
 /* Repair: undamaged content is kept, the damaged file stays beside it byte for byte, and no damaged row is copied. */
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,10 +37,9 @@ static int teardown(void **state) {
 
 /* Opens and checks the store, and counts its measurements. */
 static int64_t count_right(const char *path) {
-  wlm_store *store;
   wlmi_text faults = {0};
   int64_t count = 0;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
   wlmi_store_close(store);
@@ -151,7 +147,6 @@ TEST(changed_values_are_left_out_and_pins_kept) {
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     const char *path = folder_file(&folder, "changed.db");
     sqlite3 *db;
-    wlm_store *store;
     wlmi_pin_record *pins;
     wlmi_model_record *models;
     int64_t count;
@@ -165,7 +160,7 @@ TEST(changed_values_are_left_out_and_pins_kept) {
     free(bytes);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
     assert_int_equal(result.lost, ROWS - count); /* each is counted once, though they are read in both directions */
-    assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+    GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
     assert_int_equal(count, 1);
     assert_string_equal(pins[0].variant, pin.variant);
@@ -244,20 +239,19 @@ TEST(a_killed_repair_loses_nothing) {
 
 /* The link stays, and the damaged file is kept beside its target. */
 TEST(the_target_of_a_symbolic_link_is_repaired) {
-  char target[320], link[320];
+  char target[320];
   struct stat info;
   snprintf(target, sizeof target, "%s/elsewhere", folder.path);
   assert_int_equal(mkdir(target, 0700), 0);
   snprintf(target, sizeof target, "%s/elsewhere/bad.db", folder.path);
-  snprintf(link, sizeof link, "%s/link.db", folder.path);
+  const char *link = in_folder("link.db");
   assert_int_equal(symlink("elsewhere/bad.db", link), 0);
   unsigned char *bytes = malloc(whole_size);
   memcpy(bytes, whole, whole_size);
   memset(bytes + whole_size - PAGE, 0xa5, PAGE);
   write_whole(target, bytes, whole_size);
   wlmi_text faults = {0}, kept_as = {0};
-  wlmi_store_repair_result result;
-  assert_status(WLM_OK, wlmi_store_repair(link, &faults, &kept_as, &result));
+  GET(wlmi_store_repair_result, result, wlmi_store_repair(link, &faults, &kept_as, &result));
   assert_true(result.kept > 0);
   assert_contains(kept_as.data, "/elsewhere/bad.db.damaged");
   assert_bytes(kept_as.data, bytes, whole_size);

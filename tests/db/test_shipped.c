@@ -1,6 +1,5 @@
 /* The shipped database share/warploom/system.db: small, undamaged, and with good decisions for its devices and the
  * present kernels. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/problem/spec_key.h"
@@ -17,8 +16,7 @@ static const wlmi_limits limits = {
     .target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
 
 static wlm_store *open_store(void) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   return store;
 }
 
@@ -36,18 +34,15 @@ TEST(is_small_and_undamaged) {
 /* The winner of every case is a candidate in this version. (Slower measured variants need not be.) */
 static void choices_are_candidates(const char *of, int64_t least) {
   wlmi_measurement_record *records;
-  wlmi_cases choices;
-  int64_t count;
   wlm_store *store = open_store();
-  assert_status(WLM_OK, wlmi_store_load(store, of, &records, &count));
-  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
+  GET(int64_t, count, wlmi_store_load(store, of, &records, &count));
+  GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   assert_true(choices.count >= least);
   for (int64_t i = 0; i < choices.count; i++) {
     const wlmi_case *c = &choices.list[i];
     wlmi_text reason = {0};
-    wlmi_spec spec;
     assert_true(c->count > 0);
-    assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
     assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, c->candidates[0].variant, &spec, &limits, &reason));
     if (reason.size) fail_msg("%s, n = %lld: %s %s", c->matrix, (long long)c->n, c->candidates[0].variant, reason.data);
     wlmi_text_release(&reason);
@@ -82,13 +77,11 @@ static int64_t least_measurements(const char *of, const char *name) {
 
 static void models_predict(const char *of, int models) {
   wlmi_model_record *records;
-  int64_t count;
   wlm_store *store = open_store();
-  assert_status(WLM_OK, wlmi_store_load_models(store, of, &records, &count));
+  GET(int64_t, count, wlmi_store_load_models(store, of, &records, &count));
   assert_int_equal(count, models);
   for (int64_t i = 0; i < count; i++) {
-    wlmi_model model;
-    assert_status(WLM_OK, wlmi_model_read(records[i].data, records[i].size, &model));
+    GET(wlmi_model, model, wlmi_model_read(records[i].data, records[i].size, &model));
     assert_true(model.measurements > least_measurements(of, records[i].name));
     assert_true(model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
     wlmi_model_release(&model);
@@ -117,9 +110,8 @@ static int is_asked(const asked *a, const wlmi_case *c) {
 
 static void chosen_by(wlm_step step, const wlmi_snapshot *snapshot, const asked *a, const wlmi_case *c) {
   char key[WLMI_SPEC_KEY];
-  wlmi_spec spec;
   wlmi_decision decision;
-  assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
   a->change(&spec);
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, shipped_choose(&(shipped_case){c->matrix, key, c->n, *c->stats}, snapshot, WLMI_USE_MEASURED, 1,
@@ -240,10 +232,7 @@ TEST(a_huge_row_is_thought_of) {
   shipped_database database;
   wlmi_snapshot all;
   wlmi_decision decision;
-  wlm_stats size = WLM_STATS_INIT;
-  size.rows = 91556;
-  size.cols = 732448;
-  size.nnz = 107120;
+  wlm_stats size = STATS(.rows = 91556, .cols = 732448, .nnz = 107120);
   size.mean = (double)size.nnz / (double)size.rows;
   shipped_load(&database);
   shipped_snapshot_make(&database, NULL, 1, &all);

@@ -1,7 +1,5 @@
 /* The tuning database without faults: reading back, foreign files, versions, paths, permissions. */
 #include <sqlite3.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +11,7 @@
 #include "support/test.h"
 
 static wlm_store *store_with(const char *path, int64_t count) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
@@ -58,7 +55,6 @@ static wlm_status compare_with_sample(void *user, const char *id, const wlmi_mea
 TEST(reading_gives_what_was_put) {
   const char *path = folder_file(&folder, "new/folders/on the way/tuned.db");
   wlm_store *store = store_with(path, 50);
-  wlmi_store_counts counts;
   seen all = {0};
   wlmi_text faults = {0};
   assert_status(WLM_OK, each_measurement(store, NULL, compare_with_sample, &all));
@@ -72,7 +68,7 @@ TEST(reading_gives_what_was_put) {
   all = (seen){0};
   assert_status(WLM_OK, each_measurement(store, "cuda/sm_90/NVIDIA H200/131", compare_with_sample, &all));
   assert_int_equal(all.count, 0);
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.devices, 1);
   assert_int_equal(counts.matrices, 5);
   assert_int_equal(counts.variants, 20);
@@ -87,15 +83,13 @@ TEST(reading_gives_what_was_put) {
 TEST(equal_measurements_are_one_row) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
-  wlmi_store_counts counts;
   const wlmi_content content = {.records = records, .count = 3};
-  int64_t added;
   records[2].time_ps++;
-  assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
+  GET(int64_t, added, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 2);
   assert_status(WLM_OK, wlmi_store_add(store, &content, NULL, &added));
   assert_int_equal(added, 0);
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 2);
   wlmi_store_close(store);
 }
@@ -103,10 +97,9 @@ TEST(equal_measurements_are_one_row) {
 TEST(a_put_is_all_or_nothing) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(1), sample_measurement(2)};
-  wlmi_store_counts counts;
   records[2].time_ps = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, records, 3));
-  assert_status(WLM_OK, wlmi_store_count(store, &counts));
+  GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements + counts.devices + counts.matrices + counts.variants, 0);
   records[2].time_ps = 1;
   assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store still works */
@@ -132,8 +125,7 @@ TEST(a_put_without_memory_says_so) {
 TEST(loading_copies_and_keeps_no_lock) {
   wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 10);
   wlmi_measurement_record *records, extra = sample_measurement(99);
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, 10);
   wlmi_measurements_free(records, count);
   assert_status(WLM_OK, wlmi_store_put(store, &extra, 1)); /* loading keeps no read lock */
@@ -222,15 +214,13 @@ TEST(older_versions_migrate_forwards) {
                         .mend = "mend it",
                         .settings = "PRAGMA synchronous = OFF"};
   const char *path = folder_file(&folder, "test.db");
-  sqlite3 *db;
-  int64_t value;
-  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
+  GET(sqlite3 *, db, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
   sqlite3_close(db);
   schema.version = 2;
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_database_open(path, WLMI_STORE_READ, &schema, &db));
   assert_contains(wlm_error_detail(), "found schema version 1, expected 2");
   assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &schema, &db));
-  assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
+  GET(int64_t, value, wlmi_sqlite_integer(db, "SELECT a + b FROM t", &value));
   assert_int_equal(value, 6);
   sqlite3_close(db);
   schema.version = 3;
@@ -248,15 +238,12 @@ TEST(older_versions_migrate_forwards) {
 TEST(version_1_migrates_with_prepare_ps_0) {
   wlmi_schema first = wlmi_schema_tuned;
   const char *path = folder_file(&folder, "tuned.db");
-  sqlite3 *db;
   wlm_store *store;
   wlmi_text sql = {0}, faults = {0};
-  wlmi_record_ids ids;
-  int64_t version;
   seen all = {0};
   const wlmi_measurement_record record = sample_measurement(0);
   const wlm_stats *s = &record.stats;
-  assert_status(WLM_OK, wlmi_measurement_ids(&record, &ids));
+  GET(wlmi_record_ids, ids, wlmi_measurement_ids(&record, &ids));
   wlmi_text_printf(&sql,
                    "INSERT INTO device VALUES ('%s', 'cuda', 'sm_90', '%s', 132, 150000000000,"
                    " 'cuda/sm_90/NVIDIA H200/132');",
@@ -272,7 +259,7 @@ TEST(version_1_migrates_with_prepare_ps_0) {
                    " 9, 100, 1.2345678901234567e-7, 0, '', 1700000000, '%s', '%s', '%s');",
                    ids.measurement, record.problem, ids.device, ids.matrix, ids.variant);
   first.version = 1;
-  assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_WRITE, &first, &db));
+  GET(sqlite3 *, db, wlmi_database_open(path, WLMI_STORE_WRITE, &first, &db));
   sqlite3_close(db);
   run_sql(path, sql.data);
   wlmi_text_release(&sql);
@@ -288,7 +275,7 @@ TEST(version_1_migrates_with_prepare_ps_0) {
   assert_status(WLM_OK, wlmi_store_put(store, &prepared, 1));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlmi_database_open(path, WLMI_STORE_READ, &wlmi_schema_tuned, &db));
-  assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
+  GET(int64_t, version, wlmi_sqlite_integer(db, "PRAGMA user_version", &version));
   assert_int_equal(version, 3);
   assert_status(WLM_OK, wlmi_sqlite_integer(db, "SELECT sum(prepare_ps) FROM measurement", &version));
   assert_int_equal(version, 77);
@@ -298,10 +285,8 @@ TEST(version_1_migrates_with_prepare_ps_0) {
 TEST(the_schema_states_its_own_number) {
   const wlmi_schema *schemas[] = {&wlmi_schema_tuned, &wlmi_schema_kernels};
   for (int i = 0; i < 2; i++) {
-    sqlite3 *db;
-    int64_t value;
-    assert_status(WLM_OK, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLMI_STORE_WRITE, schemas[i], &db));
-    assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
+    GET(sqlite3 *, db, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLMI_STORE_WRITE, schemas[i], &db));
+    GET(int64_t, value, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
     assert_int_equal(value, schemas[i]->version);
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA application_id", &value));
     assert_int_equal(value, schemas[i]->application_id);

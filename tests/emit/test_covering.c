@@ -180,9 +180,8 @@ static int has_operand(const covering_entry *entry, wlm_place place, wlm_width w
 }
 
 static int has_result(const covering_entry *entry, wlmi_result_kind kind) {
-  wlmi_message message;
   int found = 0;
-  assert_status(WLM_OK, wlmi_message_parse(entry->spec.custom, &message));
+  GET(wlmi_message, message, wlmi_message_parse(entry->spec.custom, &message));
   for (int i = 0; i < message.results; i++) found |= message.result[i].kind == kind;
   wlmi_message_release(&message);
   return found;
@@ -331,8 +330,7 @@ static void check_variant(const char *variant, const wlm_problem *served) {
 }
 
 static int64_t check_variants_of(const wlmi_limits *limits, const wlmi_spec *spec) {
-  const wlmi_candidate_list *names;
-  assert_status(WLM_OK, wlmi_generator_describe(generator, spec, limits, &names));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, spec, limits, &names));
   int64_t count = names->count;
   for (int64_t i = 0; i < count; i++) check_variant(names->candidates[i].variant, &spec->problem);
   wlmi_candidates_drop(names);
@@ -361,8 +359,7 @@ static void test_every_variant(void **state) {
 
 static void test_the_same_seed_gives_the_same_set(void **state) {
   (void)state;
-  covering again;
-  assert_status(WLM_OK, covering_make(generator, &emit_cuda, 1, 0, &again));
+  GET(covering, again, covering_make(generator, &emit_cuda, 1, 0, &again));
   assert_int_equal(again.count, sets[0].count);
   for (int64_t i = 0; i < again.count; i++) {
     char a[512], b[512];

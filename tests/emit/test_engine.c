@@ -1,9 +1,6 @@
 /* The template engine: errors in templates and in family.lua name file and line, and #line directives give every
  * emitted line its template's line number. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/memory.h"
 #include "generator/files.h"
@@ -177,8 +174,7 @@ TEST(test_family_errors_name_the_file) {
 /* ---- versions ---------------------------------------------------------------------------------------- */
 
 static void read_version(const char *path, const char *family, char version[WLMI_HASH_HEX]) {
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(path, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(path, &generator));
   strcpy(version, wlmi_family_version(wlmi_generator_families(generator), family));
   wlmi_generator_destroy(generator);
 }
@@ -246,19 +242,13 @@ TEST(test_the_page_has_every_name) {
   } seen[] = {{"problem", "### What `valid` and `passes` see"},
               {"limits", "`limits` has"},
               {"problem.walk", "### `problem.walk`"}};
-  wlm_problem message = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  message.operation = WLM_MESSAGE;
-  message.reduce = WLM_CUSTOM;
-  message.custom = "max=tanh(b)";
-  message.want_argmax = 1;
-  message.n = 64;
-  assert_status(WLM_OK, wlmi_spec_make(&message, &csr, &spec));
+  wlm_problem message =
+      PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = "max=tanh(b)", .want_argmax = 1, .n = 64);
+  GET(wlmi_spec, spec, wlmi_spec_make(&message, &csr, &spec));
   for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
     char family[512], words[1024];
     test_folder folder;
-    wlmi_generator *generator;
     const wlmi_candidate_list *names;
     snprintf(family, sizeof family,
              "return { target = \"host\", summary = \"test\", operands = true, positions = true, parameters = { { "
@@ -270,7 +260,7 @@ TEST(test_the_page_has_every_name) {
     folder_make(&folder);
     emit_write(&folder, "mine", "family.lua", family);
     emit_write(&folder, "mine", "kernel.c.in", good_kernel);
-    assert_status(WLM_OK, wlmi_generator_create(folder.path, &generator));
+    GET(wlmi_generator *, generator, wlmi_generator_create(folder.path, &generator));
     assert_status(WLM_ERR_TEMPLATE, wlmi_generator_describe(generator, &spec, &emit_host, &names));
     const char *list = strchr(wlm_error_detail(), '|');
     if (!list) fail_msg("%s", wlm_error_detail());
@@ -322,15 +312,13 @@ static void check_lines(const wlmi_program *program) {
 
 TEST(test_emitted_lines_have_template_lines) {
   const wlmi_limits *const limits[] = {&emit_cuda, &emit_host};
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   int64_t checked = 0;
   for (int i = 0; i < 4; i++) {
     wlmi_spec spec = emit_spec(128);
-    const wlmi_candidate_list *names;
     spec.problem.sampling.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
     spec.problem.sampling.width = 32;
-    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
+    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
     for (int64_t k = 0; k < names->count; k++) {
       wlmi_program program;
       assert_status(WLM_OK,

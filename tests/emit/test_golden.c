@@ -4,9 +4,6 @@
  * measurements name the version. WARPLOOM_MEASURE_THE_SAME names families whose new kernels take the time of the old
  * ones. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/base/hash.h"
@@ -45,18 +42,12 @@ static const struct problem {
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static wlmi_spec spec_of(const struct problem *p) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem =
+      PROBLEM(.n = p->n, .operation = p->operation, .reduce = p->reduce, .custom = p->custom, .dense_type = p->type,
+              .sampling.sample = p->sampled ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE,
+              .sampling.width = p->sampled ? 64 : 0, .want_argmax = p->has_positions, .transpose = p->transposed);
+  wlm_csr csr = CSR(.value_type = p->type);
   wlmi_spec spec;
-  problem.n = p->n;
-  problem.operation = p->operation;
-  problem.reduce = p->reduce;
-  problem.custom = p->custom;
-  problem.dense_type = csr.value_type = p->type;
-  problem.sampling.sample = p->sampled ? WLM_SAMPLE_BUCKET : WLM_SAMPLE_NONE;
-  problem.sampling.width = p->sampled ? 64 : 0;
-  problem.want_argmax = p->has_positions;
-  problem.transpose = p->transposed;
   problem.batch = strcmp(p->name, "batch") ? 1 : 2;
   csr.values = &csr; /* the spec depends only on whether there are values */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
@@ -86,8 +77,7 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
   wlmi_hasher *hasher = wlmi_hasher_create();
   assert_non_null(hasher);
   for (int64_t i = 0; i < count; i++) {
-    wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit(emit_generator, candidates[i].variant, spec, limits, &program));
+    GET(wlmi_program, program, wlmi_generator_emit(emit_generator, candidates[i].variant, spec, limits, &program));
     add_kernel(hasher, &program);
     const size_t size = strlen(program.source);
     if (!i) {
@@ -107,8 +97,7 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
 
 static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_text *rows) {
   const wlmi_spec spec = spec_of(p);
-  const wlmi_candidate_list *names;
-  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, limits, &names));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(emit_generator, &spec, limits, &names));
   for (int64_t i = 0, end; i < names->count; i = end) {
     const wlmi_candidate *first = &names->candidates[i];
     for (end = i + 1; end < names->count && names->candidates[end].value.family == first->value.family;) end++;

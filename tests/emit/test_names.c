@@ -1,6 +1,5 @@
 /* Variant names, refusals and candidates, and the generator under several threads. */
 #include <pthread.h>
-#include <string.h>
 
 #include "support/emit_fixture.h"
 #include "support/test.h"
@@ -9,8 +8,7 @@ TEST(test_names_become_canonical) {
   static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
   const wlmi_spec spec = emit_spec(64);
   for (int i = 0; i < 2; i++) {
-    wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
+    GET(wlmi_program, program, wlmi_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
     assert_string_equal(program.variant, "row_crc/cf=2,rows=4");
     assert_string_equal(program.split, "none");
     assert_int_equal(program.pass_count, 1);
@@ -113,8 +111,7 @@ TEST(test_candidates) {
   static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = emit_spec(cases[i].n);
-    const wlmi_candidate_list *names;
-    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &names));
+    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &names));
     assert_int_equal(count_prefix(names, "row_crc/"), cases[i].crc);
     assert_int_equal(count_prefix(names, "row_naive/"), cases[i].naive);
     assert_int_equal(count_prefix(names, "host_"), 0);
@@ -163,11 +160,10 @@ TEST(test_half_of_the_widest_vector) {
 TEST(test_no_columns) {
   for (int i = 0; i < 8; i++) {
     wlmi_spec spec = emit_spec(0);
-    const wlmi_candidate_list *list;
     spec.problem.operation = i & 2 ? WLM_SDDMM : WLM_SPMM;
     if (i & 4) spec.problem.sampling = (wlm_sampling){WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 16};
     const wlmi_limits *limits = i & 1 ? &emit_host : &emit_cuda;
-    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, limits, &list));
+    GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, limits, &list));
     assert_true(list->count > 0);
     for (int64_t k = 0; k < list->count; k++) {
       wlmi_program program;
@@ -279,8 +275,7 @@ static void *emit_many(void *user) {
 TEST(test_several_threads) {
   pthread_t threads[4];
   const wlmi_spec spec = emit_spec(128);
-  wlmi_program program;
-  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, emit_many, program.source), 0);
   for (int i = 0; i < 4; i++) {
     void *failed;

@@ -1,10 +1,6 @@
 /* The tables of docs/operators.md agree with the covering set, which tests/simt and tests/host execute, and with the
  * arrays of the operations (core/problem/operation.c). WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites
  * them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/problem/message.h"
 #include "core/problem/operation.h"
 #include "support/emit_fixture.h"
@@ -155,11 +151,8 @@ TEST(rows_list_the_properties_of_entries) {
 }
 
 TEST(messages_are_over_the_places_of_their_results) {
-  wlm_problem message = WLM_PROBLEM_INIT;
   covering_entry e = entry_of("row_vec/lanes=32,vector=1,batch=4");
-  message.operation = WLM_MESSAGE;
-  message.reduce = WLM_CUSTOM;
-  message.custom = "sum=b";
+  wlm_problem message = PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = "sum=b");
   e.spec.problem = message;
   expect_row(&e, 1, "| `row_vec` | cuda | none | - | - | - | - | - | - | - | - | - | - | rows |\n");
   e.spec.problem.custom = "edge=b;max=b";

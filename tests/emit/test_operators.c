@@ -1,16 +1,11 @@
 /* The operator block of user-defined operators and epilogues, and the families that serve them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/emit_fixture.h"
 #include "support/test.h"
 
 static wlmi_spec own_spec(int64_t n, const char *custom, const char *activation, int bias) {
   wlmi_spec plain = emit_spec(n), spec;
   wlm_problem problem = plain.problem;
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.values = &csr;
+  wlm_csr csr = CSR(.values = &csr);
   if (custom) problem.reduce = WLM_CUSTOM;
   problem.custom = custom;
   problem.epilogue.activation = activation;
@@ -141,7 +136,6 @@ TEST(families_that_add_or_reorder) {
       "},\n"
       "  passes = function() return { { kernel = 'wlm_k', units = 'rows' } } end }\n";
   test_folder own_folder;
-  wlmi_generator *generator;
   char text[512];
   folder_make(&own_folder);
   const char *const names[] = {"adds", "sorts"};
@@ -150,7 +144,7 @@ TEST(families_that_add_or_reorder) {
     emit_write(&own_folder, names[i], "family.lua", text);
     emit_write(&own_folder, names[i], "kernel.c.in", kernel);
   }
-  assert_status(WLM_OK, wlmi_generator_create(own_folder.path, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(own_folder.path, &generator));
   const wlmi_spec sum = emit_spec(16), own = own_spec(16, "init=0;reduce=acc+x;combine=reduce", NULL, 0),
                   active = own_spec(16, NULL, "relu", 0),
                   any_order = own_spec(16, "init=0;reduce=acc+x;order=any", NULL, 0);

@@ -1,8 +1,5 @@
 /* The command without a resource: descriptors, address space, disk space, a compiler. It reports the error and does not
  * crash, and data that it stored never prevents a later product or tuning. WARPLOOM_FULL: every number of a row. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/command.h"
@@ -75,14 +72,12 @@ static void suffer(const char *name, const char *shell) {
       command_start(&c, &folder, (const char *const[]){"/bin/sh", "-c", fresh, "sh", database, NULL});
       command_wait(&c);
       assert_int_equal(c.code, 0);
-      command_release(&c);
     }
     run(&c, steps[i].starves ? shell : whole, steps[i].action);
     if (steps[i].starves ? !is_reported(&c) : c.code != 0)
       fail_msg("%s: %s number %d: exit %d: %s", name, steps[i].action, i + 1, c.code, c.err);
     if (i == STEPS - 1 && (strstr(c.err, "warning") || !strstr(c.out, "fingerprint")))
       fail_msg("%s: not tuned afterwards: %s%s", name, c.err, c.out);
-    command_release(&c);
   }
 }
 
@@ -111,12 +106,10 @@ TEST(eight_commands_at_once) {
   for (int i = 0; i < COMMANDS; i++) {
     command_wait(&c[i]);
     if (c[i].code) fail_msg("command %d: exit %d: %s", i, c[i].code, c[i].err);
-    command_release(&c[i]);
   }
   command_begin(&after, &folder, "db", "check", "--db", database);
   command_wait(&after);
   if (after.code) fail_msg("%s%s", after.out, after.err);
-  command_release(&after);
 }
 
 static int begin(void **state) {
@@ -129,7 +122,6 @@ static int begin(void **state) {
   setenv("TMPDIR", folder.path, 1);
   run(&c, ":", "tune"); /* compiles all kernels once */
   if (c.code) fail_msg("%s", c.err);
-  command_release(&c);
   return system("mv $XDG_CACHE_HOME/warploom/kernels.db $KERNELS");
 }
 

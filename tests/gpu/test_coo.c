@@ -1,6 +1,4 @@
 /* wlm_csr_from_coo on a GPU: every list of support/coo_check.h and larger ones. */
-#include <stdlib.h>
-
 #include "runtime/context.h"
 #include "support/coo_check.h"
 #include "support/gpu.h"
@@ -10,13 +8,10 @@
 #define STREAM ((void *)2)
 
 static wlm_context *open_context(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
   test_gpu();
   test_needs_nvrtc();
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 

@@ -47,13 +47,11 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
 
 TEST(every_family_in_each_way) {
   wlmi_device *device = test_gpu();
-  wlmi_generator *generator;
-  covering set;
   int64_t failures = 0, dependent = 0;
   test_needs_nvrtc();
   if (device->info.limits.arch < OVERLAP_FROM) test_missing("overlap", "GPU of sm_90 or newer", device->info.arch);
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, 0, &set));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
   covering_keep_sample(&set, shard);
   assert_true(set.count > 0);
   usual = device->ops;

@@ -1,8 +1,4 @@
 /* Every function of the cuda device. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/devices.h"
@@ -32,7 +28,6 @@ typedef struct product {
 } product;
 
 static void product_make(wlm_index rowptr_type, product *p) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
   const int wide = rowptr_type == WLM_I64;
   float c[ROWS * N];
   *p = (product){.csr = WLM_CSR_INIT};
@@ -49,7 +44,7 @@ static void product_make(wlm_index rowptr_type, product *p) {
   p->csr.colind = p->colind;
   p->csr.values = p->values;
   p->csr.rowptr_type = rowptr_type;
-  problem.n = N;
+  wlm_problem problem = PROBLEM(.n = N);
   assert_status(WLM_OK, wlmi_spec_make(&problem, &p->csr, &p->spec));
 }
 
@@ -61,8 +56,7 @@ static void product_release(product *p) {
 }
 
 static void emit(const char *variant, const wlmi_spec *spec, wlmi_program *program) {
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
   wlmi_generator_destroy(generator);
 }
@@ -237,15 +231,13 @@ TEST(a_bad_launch_is_reported_once) {
 /* More than 48 KB of dynamic shared memory must be requested from the driver. */
 TEST(large_shared_memory) {
   wlmi_device *device = test_gpu();
-  wlmi_generator *generator;
-  const wlmi_candidate_list *names;
   product p;
   int checked = 0;
   product_make(WLM_I32, &p);
   p.spec.problem.sampling.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sampling.width = 2304;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_describe(generator, &p.spec, &device->info.limits, &names));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &p.spec, &device->info.limits, &names));
   for (int64_t i = 0; i < names->count; i++) {
     wlmi_program program;
     assert_status(
@@ -277,8 +269,7 @@ static wlm_status enqueue(void *user, void *stream) {
     wlm_status status = test_gpu()->ops->synchronize(test_gpu(), stream);
     if (status != WLM_OK) return status;
   }
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.stream = stream;
+  wlm_execute_args call = EXECUTE_ARGS(.stream = stream);
   return test_execute_call(&c->product->plan, &call, c->product->b, c->product->c, NULL);
 }
 

@@ -2,9 +2,6 @@
  * WARPLOOM_RUNS=100 repeats each entry a hundred times on the same operands: deterministic variants must give the same
  * bits. With --one-variant-each it checks one variant of each family and kind of problem, once and on one thread, for
  * compute-sanitizer, and prints their names; --one-variant-each 2/8 checks the second of eight parts. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/covering_kinds.h"
 #include "support/gpu.h"
 #include "support/kernel_check.h"
@@ -32,11 +29,10 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
 
 TEST(every_family_is_correct) {
   wlmi_device *device = test_gpu();
-  wlmi_generator *generator;
   covering set;
   int64_t failures = 0;
   test_needs_nvrtc();
-  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_int_equal(covering_make(generator, &device->info.limits, 1, covering_full(), &set), WLM_OK);
   assert_true(set.count > 0);
   if (one_each) covering_keep_sample(&set, shard);

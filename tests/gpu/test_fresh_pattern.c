@@ -1,8 +1,5 @@
 /* The kernel right before a product writes its pattern, into memory that the previous product reads. Every candidate
  * that can be rebound gives the same bits as when the host waits in between. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/synth/twin.h"
 #include "generator/generator.h"
 #include "runtime/context_state.h"
@@ -75,18 +72,14 @@ typedef struct product {
 static int run(const product *p, int waits) {
   wlmi_device *device = p->w->f->device;
   for (int i = 0; i < ROUNDS; i++) {
-    wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
     const wlm_csr csr = write_pattern(p->w, i % SOURCES);
     if (waits) assert_status(WLM_OK, device->ops->wait(device, STREAM));
     const wlm_status status = wlm_plan_rebind(p->plan, &csr);
     if (status == WLM_ERR_UNSUPPORTED) return 0;
     assert_status(WLM_OK, status);
     assert_true(wlm_plan_workspace_size(p->plan) <= p->workspace_size);
-    args.b = p->b;
-    args.c = p->c + (size_t)i * p->c_size;
-    args.workspace = p->workspace;
-    args.workspace_size = p->workspace_size;
-    args.stream = STREAM;
+    wlm_execute_args args = EXECUTE_ARGS(.b = p->b, .c = p->c + (size_t)i * p->c_size, .workspace = p->workspace,
+                                         .workspace_size = p->workspace_size, .stream = STREAM);
     assert_status(WLM_OK, wlm_plan_execute(p->plan, &args));
   }
   return 1;
@@ -112,14 +105,12 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
   fixture *f = w->f;
   char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
   wlm_csr csr = write_pattern(w, 0);
-  wlm_matrix *matrix;
   const wlmi_candidate_list *list;
-  wlmi_spec spec;
   int checked = 0;
   assert_true(expected && got);
   assert_status(WLM_OK, f->device->ops->wait(f->device, STREAM));
-  assert_status(WLM_OK, wlm_matrix_create(f->context, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(f->context, &csr, NULL, &matrix));
+  GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
   assert_status(WLM_OK,
                 wlmi_generator_describe(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &list));
   for (int64_t i = 0; i < list->count; i++) {
@@ -137,13 +128,11 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
 
 TEST(patterns_written_just_before_are_read) {
   test_needs_nvrtc();
-  wlmi_csr_host host;
-  wlmi_upload other;
   writer w;
   fixture f;
   fixture_make("uniform:rows=6000,d=9", WLM_I32, &f);
-  assert_status(WLM_OK, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
-  assert_status(WLM_OK, wlmi_upload_create(f.context, &host, WLM_I32, &other));
+  GET(wlmi_csr_host, host, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
+  GET(wlmi_upload, other, wlmi_upload_create(f.context, &host, WLM_I32, &other));
   writer_make(&f, &other, &w);
   const size_t elements = 6000 * MOST_N, size = elements * sizeof(float);
   float *b = malloc(size);
@@ -154,9 +143,7 @@ TEST(patterns_written_just_before_are_read) {
   p.c = memory_of(&f, ROUNDS * size);
   p.workspace = memory_of(&f, p.workspace_size);
 
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.message = WLM_COPY_B;
-  problem.n = MOST_N;
+  wlm_problem problem = PROBLEM(.message = WLM_COPY_B, .n = MOST_N);
   assert_true(check_problem(&w, &problem, &p) > 0);
   problem.transpose = 1; /* also tests the kernels that scatter */
   assert_true(check_problem(&w, &problem, &p) > 0);

@@ -1,8 +1,5 @@
 /* Gradients on a GPU: A^T built there has the same bits as on the host, and every candidate for products with A^T and
  * for gradients is correct. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "support/backward_check.h"
@@ -27,16 +24,14 @@ TEST(transpose_has_the_hosts_bits) {
                                          "uniform:rows=300,d=0"};
   for (int number = 0; number < 6; number++) {
     const wlm_index type = (wlm_index)(number % 2);
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlmi_matrix_view view;
     fixture f;
     fixture_make(matrices[number / 2], type, &f);
     void *narrow = narrowed(&f.csr, type);
     wlm_csr host = *wlmi_matrix_csr(f.upload.matrix);
     host.rowptr = narrow ? narrow : f.csr.rowptr;
     host.colind = f.csr.colind;
-    problem.transpose = 1;
-    assert_status(WLM_OK, wlmi_matrix_see(f.upload.matrix, &problem, &view));
+    wlm_problem problem = PROBLEM(.transpose = 1);
+    GET(wlmi_matrix_view, view, wlmi_matrix_see(f.upload.matrix, &problem, &view));
     const size_t offset = wlmi_index_size(type);
     const size_t sizes[] = {(size_t)(host.cols + 1) * offset, (size_t)host.nnz * 4, (size_t)host.nnz * offset};
     const void *there[] = {view.csr.rowptr, view.csr.colind, view.order};
@@ -91,29 +86,19 @@ static const struct problem {
 
 static void every_candidate(void **state) {
   const struct problem *p = *state;
-  wlm_problem problem = WLM_PROBLEM_INIT;
   fixture f;
   test_needs_nvrtc();
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
-  problem.n = p->n;
-  problem.operation = p->operation;
-  problem.message = p->message;
-  problem.reduce = p->reduce;
-  problem.transpose = p->transpose;
-  problem.want_argmax = p->want_argmax;
-  problem.argmax_type = p->argmax_type;
-  problem.sampling = p->sampling;
+  wlm_problem problem = PROBLEM(.n = p->n, .operation = p->operation, .message = p->message, .reduce = p->reduce,
+                                .transpose = p->transpose, .want_argmax = p->want_argmax, .argmax_type = p->argmax_type,
+                                .sampling = p->sampling);
   check_candidates(&f, &problem);
   fixture_release(&f);
 }
 
 static wlm_problem sampled(int deterministic) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 48;
-  problem.transpose = 1;
-  problem.sampling = (wlm_sampling)SAMPLED;
-  problem.policy.deterministic = deterministic;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = 48, .transpose = 1, .sampling = (wlm_sampling)SAMPLED,
+                              .policy.deterministic = deterministic);
 }
 
 /* wlm_spmm with different seeds: it scatters, or, if deterministic, builds A^T on the stream. */
@@ -123,17 +108,13 @@ TEST(one_call_with_each_seed) {
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
   for (int number = 0; number < 6; number++) {
     const wlm_problem problem = sampled(number % 2);
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-    wlmi_operands operands;
-    wlmi_verifier *verifier;
-    double error;
-    call.seed = (uint64_t)number / 2;
-    assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, &call, 3, &operands));
-    assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+    wlm_execute_args call = EXECUTE_ARGS(.seed = (uint64_t)number / 2);
+    GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, &call, 3, &operands));
+    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
     assert_status(WLM_OK, wlmi_operands_poison(&operands));
     assert_status(WLM_OK, wlm_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, &operands.call));
     assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
-    assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
+    GET(double, error, wlmi_verify_result(verifier, &error));
     wlmi_verifier_destroy(verifier);
     wlmi_operands_release(&operands);
   }
@@ -149,11 +130,7 @@ TEST(zero_equals_minus_zero) {
   zeros.csr.values = wlmi_alloc((size_t)f.csr.nnz * sizeof *f.csr.values);
   assert_non_null(zeros.csr.values);
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.n = 32;
-    problem.message = WLM_COPY_A;
-    problem.reduce = (wlm_reduce)reduce;
-    problem.want_argmax = 1;
+    wlm_problem problem = PROBLEM(.n = 32, .message = WLM_COPY_A, .reduce = (wlm_reduce)reduce, .want_argmax = 1);
     for (int64_t p = 0; p < f.csr.nnz; p++) zeros.csr.values[p] = p % 3 ? 0.0f : -0.0f;
     assert_status(WLM_OK, wlmi_upload_create_values(f.context, &f.upload, &zeros.csr, WLM_F32, &zeros.upload));
     check_candidates(&zeros, &problem);
@@ -178,14 +155,10 @@ TEST(gradients_by_argmax) {
 
 /* These gradients use atomic adds, so a deterministic plan refuses them. */
 TEST(deterministic_gradients_are_refused) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_plan *plan;
   fixture f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
-  problem.n = 8;
-  problem.reduce = WLM_MIN;
-  problem.want_argmax = problem.policy.deterministic = 1;
-  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  wlm_problem problem = PROBLEM(.n = 8, .reduce = WLM_MIN, .want_argmax = 1, .policy.deterministic = 1);
+  GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_status(WLM_ERR_UNSUPPORTED, test_execute_argmax_backward(plan, &plan, NULL, NULL, &plan, NULL));
   assert_non_null(strstr(wlm_error_detail(), "deterministic"));
   wlm_plan_destroy(plan);

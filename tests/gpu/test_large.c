@@ -1,8 +1,5 @@
 /* Sizes past 2^31 and 2^32: C has more elements than an int or an unsigned int counts. Rows at the start of C, across
  * both boundaries and at the end are compared with float64; an offset that wraps leaves the poison in some of them. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "generator/generator.h"
@@ -101,18 +98,11 @@ static int release(void **state) {
 }
 
 /* The call of every product. */
-static wlm_execute_args scaled(void) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.alpha = 1.5;
-  return call;
-}
+static wlm_execute_args scaled(void) { return (wlm_execute_args)EXECUTE_ARGS(.alpha = 1.5); }
 
 static void problem_make(large *l, wlm_sample sample, wlmi_spec *spec) {
   wlm_execute_args call = scaled();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.sampling.sample = sample;
-  problem.sampling.width = sample == WLM_SAMPLE_NONE ? 0 : S;
+  wlm_problem problem = PROBLEM(.n = N, .sampling.sample = sample, .sampling.width = sample == WLM_SAMPLE_NONE ? 0 : S);
   assert_status(WLM_OK, wlmi_spec_make(&problem, &l->csr, spec));
   call.b = l->b;
   const wlmi_reference_result expected = {l->expected, l->scale, NULL};
@@ -150,9 +140,8 @@ static void check_variant(large *l, wlmi_generator *generator, const wlmi_spec *
   wlmi_device *device = test_gpu();
   void *kernels[WLMI_MAX_PASSES], *image;
   wlmi_module *module;
-  wlmi_program program;
   size_t size;
-  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
   assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
   check(l, spec, &program, kernels, variant);
@@ -168,16 +157,14 @@ static int same_family(const char *a, const char *b) {
 
 /* Checks the first and the last candidate of every family; returns the number of families. */
 static int check_families(wlm_sample sample) {
-  wlmi_generator *generator;
-  const wlmi_candidate_list *names;
   wlmi_spec spec;
   int families = 0;
   test_gpu();
   test_needs_nvrtc();
   large *l = operands();
   problem_make(l, sample, &spec);
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &test_gpu()->info.limits, &names));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, &test_gpu()->info.limits, &names));
   for (int64_t i = 0; i < names->count; i++) {
     int first = i == 0 || !same_family(names->candidates[i].variant, names->candidates[i - 1].variant);
     int last = i == names->count - 1 || !same_family(names->candidates[i].variant, names->candidates[i + 1].variant);

@@ -1,9 +1,5 @@
 /* Online tuning on a GPU: each call's result is correct whichever kernel ran, a capture contains one kernel, and the
  * decision is stored. Which kernel is faster depends on the GPU and is not tested. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context.h"
@@ -31,14 +27,11 @@ typedef struct bench {
 
 static void bench_make(bench *b, const char *name) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   *b = (bench){.problem = problem};
   test_gpu();
   b->problem.n = N;
   snprintf(b->database, sizeof b->database, "%s/%s", folder.path, name);
-  options.device = "cuda";
-  options.database = b->database;
-  options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "cuda", .database = b->database, .system_database = "");
   assert_status(WLM_OK, wlm_context_create(&options, &b->context));
   b->device = wlmi_context_device(b->context);
   assert_status(WLM_OK, wlmi_input_read("twin:arxiv,scale=0.02", &b->csr));
@@ -77,18 +70,14 @@ static void assert_right(const bench *b, const char *what) {
 
 /* A plan that begins with the last candidate of the list. */
 static wlm_plan *online_of(const bench *b) {
-  wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
-  wlm_plan *online;
   const wlmi_candidate_list *names;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   assert_status(WLM_OK,
                 wlmi_generator_describe(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
-  options.first = names->candidates[names->count - 1].variant;
-  options.challengers = 8;
-  options.share = 0.5;
-  options.slowdown = options.abandon = 1000; /* limits so high that every challenger is tried soon */
-  assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
+  wlm_online_options options =
+      ONLINE_OPTIONS(.first = names->candidates[names->count - 1].variant, .challengers = 8, .share = 0.5,
+                     .slowdown = 1000, .abandon = 1000 /* limits so high that every challenger is tried soon */);
+  GET(wlm_plan *, online, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
   assert_string_equal(tell(online).variant, options.first);
   assert_true(tell(online).challengers > 0);
   wlmi_candidates_drop(names);
@@ -97,9 +86,7 @@ static wlm_plan *online_of(const bench *b) {
 
 TEST(every_result_is_correct_and_times_are_stored) {
   bench b;
-  wlm_store *store;
   wlmi_measurement_record *records;
-  int64_t count;
   bench_make(&b, "online.db");
   wlm_plan *online = online_of(&b);
   for (int i = 0; i < 1500; i++) {
@@ -116,16 +103,15 @@ TEST(every_result_is_correct_and_times_are_stored) {
                 1e6 * end.first_seconds);
   assert_true(end.trials > 0 && end.first_seconds > 0 && end.seconds > 0);
   assert_status(WLM_OK, wlm_plan_online_close(online));
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_READ, &store));
+  GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   assert_true(count >= 2);
   for (int64_t i = 0; i < count; i++) assert_string_equal(records[i].clock, "online");
   wlmi_measurements_free(records, count);
   wlmi_store_close(store);
   wlm_plan *plan; /* closing has refreshed the context */
-  char *text;
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, "\"step\":\"fingerprint\"");
   wlm_string_free(text);
   wlm_plan_destroy(plan);
@@ -144,8 +130,7 @@ typedef struct caller {
 static wlm_status enqueue(void *user, void *stream) {
   caller *c = user;
   if (c->calls++ == 1) c->trials_before = tell(c->online).trials;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.stream = stream;
+  wlm_execute_args call = EXECUTE_ARGS(.stream = stream);
   return test_execute_call(c->online, &call, c->b->b, c->b->c, NULL);
 }
 

@@ -1,8 +1,5 @@
 /* The command on a GPU: tuning, choosing by the measurements, checked runs, and a kernel that makes the device
  * unusable. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "support/command.h"
@@ -19,22 +16,17 @@ static const char *const problems[][2] = {{"--op=sum", "--seed=1"},
 
 static void tuned_runs_are_correct(void **state) {
   const char *const *problem = *state, *op = problem[0], *more = problem[1];
-  command c;
   test_gpu();
-  command_expect(&c, &folder, 0, "tune", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more);
+  command c = RUN(0, "tune", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more);
   if (count_lines(c.err, " failed")) fail_msg("tune %s %s: %s\n%s", op, more, c.out, c.err);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more, "--check");
+  c = RUN(0, "run", MATRIX, "-n", "7,33,128", "--device", "cuda:0", op, more, "--check");
   assert_contains(c.out, "verified: max_rel_err=");
   assert_int_equal(count_lines(c.out, "fingerprint"), 3);
-  command_release(&c);
 }
 
 static int is_there(const char *device) {
-  command c;
-  command_expect(&c, &folder, 0, "info");
+  command c = RUN(0, "info");
   const int found = strstr(c.out, device) != NULL;
-  command_release(&c);
   return found;
 }
 
@@ -48,13 +40,11 @@ static void compares_with_cusparse(void **state) {
   if (!is_there(device)) skip();
   write_whole(inputs[1], pattern, strlen(pattern));
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    command c;
-    command_expect(&c, &folder, 0, "compare", inputs[i], "-n", "64", "--device", device, "--samples", "3");
+    command c = RUN(0, "compare", inputs[i], "-n", "64", "--device", device, "--samples", "3");
     assert_contains(c.out, "cuSPARSE                ");
     assert_contains(c.out, "cuSPARSE, preprocessed");
     assert_contains(c.out, " cuSPARSE, ");
     assert_contains(c.out, " with its preprocessing kept\n");
-    command_release(&c);
   }
 }
 
@@ -83,12 +73,10 @@ TEST(broken_device_ends_tuning) {
   unsetenv("WARPLOOM_TEMPLATES");
   assert_int_equal(c.code, 1);
   assert_contains(c.err, "left the device unusable");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "db", "check", "--db", path, "--json");
+  c = RUN(0, "db", "check", "--db", path, "--json");
   char *count = json_at(c.out, "$.measurements");
   assert_string_equal(count, "1");
   free(count);
-  command_release(&c);
 }
 
 static int end(void **state) {

@@ -1,20 +1,13 @@
 /* The public interface on a GPU: every candidate for a skewed matrix, one plan on many streams at once, tuned and
  * untuned calls, and calls without a compiler. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/calls.h"
 #include "support/gpu_fixture.h"
 #include "support/test.h"
 #include "support/verified.h"
 
-static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  problem.reduce = reduce;
-  return problem;
-}
+static wlm_problem problem_of(int64_t n, wlm_reduce reduce) { return (wlm_problem)PROBLEM(.n = n, .reduce = reduce); }
 
 TEST(every_candidate_on_a_skewed_matrix) {
   fixture f;
@@ -44,8 +37,7 @@ typedef struct stream_user {
 
 static wlm_status enqueue(void *user, void *stream) {
   const stream_user *u = user;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.stream = stream;
+  wlm_execute_args call = EXECUTE_ARGS(.stream = stream);
   return test_execute_call(u->plan, &call, u->b, u->c, u->workspace);
 }
 
@@ -69,10 +61,8 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   enum { STREAMS = 6 };
   stream_user users[STREAMS];
   pthread_t threads[STREAMS];
-  plan_memory memory;
-  double error;
-  assert_status(WLM_OK, plan_memory_make(operands, plan, &memory));
-  assert_status(WLM_OK, verify_with(operands, verifier, plan, &memory, &error));
+  GET(plan_memory, memory, plan_memory_make(operands, plan, &memory));
+  GET(double, error, verify_with(operands, verifier, plan, &memory, &error));
   size_t size = operands->output[0].buffer.size, workspace = wlm_plan_workspace_size(plan);
   char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
@@ -107,16 +97,13 @@ static const char *preparing_one(const wlmi_candidate_list *list) {
 /* First the chosen kernel, then one that is prepared once for all streams. */
 TEST(one_plan_on_many_streams) {
   fixture f;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  wlm_plan *plan;
   const wlmi_candidate_list *names;
   fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.policy.deterministic = 1;
-  assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 9, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 9, &verifier));
-  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 9, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 9, &verifier));
+  GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_int_equal(wlm_plan_prepared_size(plan), 0); /* expected_calls is 1 */
   use_many_streams(&f, &operands, verifier, plan);
   wlm_plan_destroy(plan);
@@ -138,13 +125,11 @@ TEST(one_plan_on_many_streams) {
 
 TEST(one_call) {
   fixture f;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
   fixture_make("uniform:rows=3000,d=7", WLM_I32, &f);
   wlm_problem problem = problem_of(48, WLM_SUM);
   problem.policy.deterministic = 1;
-  assert_status(WLM_OK, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+  GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   assert_status(WLM_OK, wlmi_operands_poison(&operands));
   assert_status(WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.call.b,
                                   operands.output[0].buffer.memory));
@@ -163,8 +148,7 @@ TEST(one_call) {
                                                   operands.output[0].buffer.size));
     assert_memory_equal(c, again, operands.output[0].buffer.size);
   }
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   free(c);
   free(again);

@@ -1,9 +1,5 @@
 /* Compares the stats that a GPU measures with the host's, and builds A^T in a captured graph, on matrices of real
  * shapes. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/csr/transpose.h"
@@ -32,16 +28,11 @@ static void load(wlmi_program *program, loaded *l) {
 }
 
 static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_generator *generator;
-  wlmi_program program;
-  wlmi_spec spec;
-  problem.n = 1;
-  csr.rowptr_type = type;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
+  wlm_problem problem = PROBLEM(.n = 1);
+  wlm_csr csr = CSR(.rowptr_type = type);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
   load(&program, stats);
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   load(&program, transpose);
@@ -194,13 +185,11 @@ TEST(validation) {
     const int32_t outside = INT32_MAX;
     const size_t width = wlmi_index_size((wlm_index)type);
     struct wlm_row_fault fault;
-    wlmi_generator *generator;
-    wlmi_program program;
     loaded l;
     both b;
     void *scratch;
-    assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
+    GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+    GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
     load(&program, &l);
     both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
     /* the last entry of row 40,000 or of the last non-empty row before it */

@@ -1,10 +1,5 @@
 /* Argmax indices of max and min through the public API on the host. The covering tests check them for every kernel of
  * both devices. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/folder.h"
@@ -21,14 +16,8 @@ static const float b[COLS * N] = {1, 2, -1, 4, 0, 0, 2, 4, -2, 1, -1, 1, 2, 4, -
 static wlm_matrix *matrix;
 
 static int begin(void **state) {
-  wlm_csr csr = WLM_CSR_INIT;
   if (bare_host_begin(state)) return 1;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
   return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
 }
 
@@ -38,19 +27,13 @@ static int end(void **state) {
 }
 
 static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.reduce = reduce;
-  problem.want_argmax = 1;
-  problem.argmax_type = type;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = N, .reduce = reduce, .want_argmax = 1, .argmax_type = type);
 }
 
 static const wlm_execute_args plain = WLM_EXECUTE_ARGS_INIT;
 
 static void run(const wlm_problem *problem, const wlm_execute_args *call, const void *dense, void *c, void *arg) {
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, problem, &plan));
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, test_execute_argmax_call(plan, call, dense, c, arg, workspace));
   free(workspace);
@@ -68,10 +51,8 @@ TEST(lowest_position_of_the_best) {
   assert_true(c[0] == 2 && c[3] == 0 && c[4] == 0 && c[6] == 4 && c[7] == 4 && c[8] == 0);
   for (int i = 0; i < ROWS * N; i++) assert_int_equal(wide[i], expected[i]);
   problem = best_of(WLM_MAX, WLM_I32);
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.ldc = N + 2;
+  wlm_execute_args call = EXECUTE_ARGS(.ldc = N + 2, .alpha = -1);
   problem.epilogue.activation = "relu"; /* an activation changes C only */
-  call.alpha = -1;
   memset(narrow, 0x55, sizeof narrow);
   float padded[ROWS * (N + 2)];
   run(&problem, &call, b, padded, narrow);
@@ -130,29 +111,18 @@ TEST(lower_bits) {
   int32_t begins[] = {0, 5, 5, LONG + 5, 2 * LONG + 5}, wide[4];
   uint16_t narrow[4];
   float c[4];
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix *of_long_rows;
   wlm_plan *plan;
-  (void)state;
   for (int p = 0; p < MANY; p++) column[p] = p < 5 ? p : (p - 5) % LONG;
   for (int k = 0; k < LONG; k++) line[k] = (float)(k * 25173 % LONG);
-  csr.rows = 4;
-  csr.cols = LONG;
-  csr.nnz = MANY;
-  csr.rowptr = begins;
-  csr.colind = column;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &of_long_rows));
+  wlm_csr csr = CSR(.rows = 4, .cols = LONG, .nnz = MANY, .rowptr = begins, .colind = column);
+  GET(wlm_matrix *, of_long_rows, wlm_matrix_create(bare_host, &csr, NULL, &of_long_rows));
   for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
     wlm_problem problem = best_of(WLM_MAX, is_narrow ? WLM_I16 : WLM_I32);
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     problem.n = 1;
     assert_status(WLM_OK, wlm_plan_create(bare_host, of_long_rows, &problem, &plan));
     void *workspace = malloc(wlm_plan_workspace_size(plan) + 1), *positions = is_narrow ? (void *)narrow : wide;
     assert_status(WLM_OK, test_execute_argmax(plan, line, c, positions, workspace));
-    call.b = line;
-    call.x = x;
-    call.argmax = positions;
-    call.argmax_db = db[is_narrow];
+    wlm_execute_args call = EXECUTE_ARGS(.b = line, .x = x, .argmax = positions, .argmax_db = db[is_narrow]);
     assert_status(WLM_OK, test_execute_args(plan, call));
     free(workspace);
     wlm_plan_destroy(plan);
@@ -176,12 +146,10 @@ TEST(lower_bits) {
 
 TEST(invalid_calls_are_refused) {
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
-  wlm_plan *plan;
   float c[ROWS * N];
   int64_t arg[ROWS * N];
-  char *text;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, ",arg=i64");
   wlm_string_free(text);
   assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute(plan, b, c, NULL));
@@ -207,34 +175,21 @@ TEST(invalid_calls_are_refused) {
 TEST_BETWEEN(tuned_and_exported, folder_begin, folder_end) {
   char path[2][400];
   char *lines[2];
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
   for (int i = 0; i < 2; i++) {
-    wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-    wlm_context *one;
-    wlm_matrix *bound;
-    wlm_plan *plan;
     wlm_problem problem = best_of(WLM_MAX, WLM_I32);
-    char *text;
     snprintf(path[i], sizeof path[i], "%s/tuned-%d.db", folder.path, i);
-    options.device = "host";
-    options.database = path[i];
-    options.system_database = options.kernel_cache = "";
-    assert_status(WLM_OK, wlm_context_create(&options, &one));
-    assert_status(WLM_OK, wlm_matrix_create(one, &csr, NULL, &bound));
+    wlm_context_options options = BARE_OPTIONS(.device = "host", .database = path[i]);
+    GET(wlm_context *, one, wlm_context_create(&options, &one));
+    GET(wlm_matrix *, bound, wlm_matrix_create(one, &csr, NULL, &bound));
     if (i)
       assert_status(WLM_OK, wlm_import_string(one, lines[0], NULL));
     else
       assert_status(WLM_OK, wlm_tune(one, bound, &problem, NULL, NULL));
     assert_status(WLM_OK, wlm_export_string(one, &lines[i]));
     assert_contains(lines[i], ",arg=i32");
-    assert_status(WLM_OK, wlm_plan_create(one, bound, &problem, &plan));
-    assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+    GET(wlm_plan *, plan, wlm_plan_create(one, bound, &problem, &plan));
+    GET(char *, text, wlm_plan_explain(plan, 0, &text));
     assert_contains(text, "fingerprint");
     wlm_string_free(text);
     wlm_plan_destroy(plan);

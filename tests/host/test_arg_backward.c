@@ -1,8 +1,4 @@
 /* Gradients by argmax on the host: the kernels over many shapes, and the public API as a training program uses it. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <omp.h>
 
 #include "runtime/devices.h"
@@ -18,11 +14,9 @@ static void next_threads(void *user, int run) {
 }
 
 TEST(every_problem) {
-  wlmi_device *device;
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   wlmi_host_share_from(0); /* several threads even for small products */
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, next_threads, NULL, (uint64_t)number + 1};
@@ -38,16 +32,8 @@ static const float values[] = {1.5f, -2, 0.75f, 3, 0.5f};
 enum { ROWS = 3, COLS = 4, NNZ = 5, N = 5 };
 
 static void bind_small(const float *a, wlm_context **context, wlm_matrix **matrix) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = a;
+  wlm_context_options options = BARE_OPTIONS(.device = "host");
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = a);
   assert_status(WLM_OK, wlm_context_create(&options, context));
   assert_status(WLM_OK, wlm_matrix_create(*context, &csr, NULL, matrix));
 }
@@ -69,24 +55,19 @@ static double loss(const wlm_plan *plan, const wlm_execute_args *call, const flo
 TEST(gradients_are_derivatives) {
   const float step = 0x1p-12f;
   for (int number = 0; number < 16; number++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     wlm_context *context;
     wlm_matrix *matrix;
-    wlm_plan *plan;
     float a[NNZ], b[COLS * N], dc[COLS * N], c[COLS * N], db[COLS * N], dvalues[NNZ];
     int32_t arg[COLS * N];
     memcpy(a, values, sizeof a);
-    problem.n = N;
-    problem.message = (wlm_message)(number % 8);
-    problem.reduce = number & 8 ? WLM_MIN : WLM_MAX;
-    problem.transpose = (number ^ number >> 3) & 1;
-    problem.want_argmax = 1;
-    call.alpha = -0.5;
+    wlm_problem problem =
+        PROBLEM(.n = N, .message = (wlm_message)(number % 8), .reduce = number & 8 ? WLM_MIN : WLM_MAX,
+                .transpose = (number ^ number >> 3) & 1, .want_argmax = 1);
+    wlm_execute_args call = EXECUTE_ARGS(.alpha = -0.5);
     const int rows = problem.transpose ? COLS : ROWS, cols = problem.transpose ? ROWS : COLS;
     for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f, dc[i] = (float)(i * 5 % 11) - 4.5f;
     bind_small(a, &context, &matrix);
-    assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
     void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
     free(workspace);
@@ -110,16 +91,13 @@ TEST(gradients_are_derivatives) {
 }
 
 TEST(invalid_calls_are_refused) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_context *context;
   wlm_matrix *matrix;
-  wlm_plan *plan;
   float b[COLS * N] = {0}, dc[ROWS * N] = {0}, db[COLS * N];
   int32_t arg[ROWS * N] = {0};
   bind_small(values, &context, &matrix);
-  problem.n = N;
-  problem.reduce = WLM_MAX;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX);
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
   assert_contains(wlm_error_detail(), "c is NULL"); /* without argmax the call is a product, which needs c */
   wlm_plan_destroy(plan);

@@ -1,7 +1,5 @@
 /* Attention through the public functions: one row of two edges by hand, planned and in one call, and what is refused.
  */
-#include <math.h>
-
 #include "support/test.h"
 #include "warploom/warploom_attention.h"
 
@@ -11,37 +9,25 @@ static const float b[] = {1, 2, 3, 4}, left[] = {1, 0}, right[] = {0, -2};
 static const double expected_weights[] = {0.8175744761936437, 0.18242552380635632};
 
 static wlm_context *open_host(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options = BARE_OPTIONS(.device = "host");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
 static wlm_csr pattern(void) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = csr.cols = csr.nnz = 2;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  return csr;
+  return (wlm_csr)CSR(.rows = 2, .cols = 2, .nnz = 2, .rowptr = rowptr, .colind = colind);
 }
 
 static wlm_problem problem_of(int transpose) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_ATTENTION;
-  problem.n = 2;
-  problem.transpose = transpose;
-  return problem;
+  return (wlm_problem)PROBLEM(.operation = WLM_ATTENTION, .n = 2, .transpose = transpose);
 }
 
 TEST(forward_and_gradient) {
   wlm_context *context = open_host();
   const wlm_csr csr = pattern();
   const wlm_problem forward = problem_of(0), gradient = problem_of(1);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
-  args.attention = &attention;
+  wlm_execute_args args = EXECUTE_ARGS(.attention = &attention);
   float c[4], softmax[4], db[4], dscores[2], dright[2];
   const float x[] = {1, 1, 5, 5};
   args.b = b;
@@ -97,11 +83,8 @@ static void refused(wlm_context *context, int transpose, const wlm_execute_args 
 TEST(wrong_calls) {
   wlm_context *context = open_host();
   float c[4], softmax[4] = {0}, delta[2] = {0}, dscores[2];
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT, wrong;
-  args.b = args.x = b;
-  args.c = args.db = c;
-  attention.dscores = dscores;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .x = b, .c = c, .db = c);
+  wlm_attention_operands attention = ATTENTION_OPERANDS(.dscores = dscores), wrong;
   refused(context, 0, &args, WLM_ERR_INVALID_ARGUMENT, "left is NULL"); /* without wlm_attention_operands */
   attention.left = left;
   attention.right = right;
@@ -136,11 +119,9 @@ TEST(edge_scores) {
   float c[4];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   problem.score = WLM_SCORE_EDGE;
   csr.values = values;
-  args.b = b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_float_equal(c[0], expected_weights[0] * 1 + expected_weights[1] * 3, 1e-6);
   wlm_context_destroy(context);
@@ -154,16 +135,9 @@ TEST(gatv2) {
   float c[4], datt[4], softmax[4];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
-  args.attention = &attention;
+  wlm_attention_operands attention = ATTENTION_OPERANDS(.q = q, .att = att, .slope = 0.5, .softmax = softmax);
+  wlm_execute_args args = EXECUTE_ARGS(.attention = &attention, .b = b, .c = c);
   problem.score = WLM_SCORE_GATV2;
-  args.b = b;
-  args.c = c;
-  attention.q = q;
-  attention.att = att;
-  attention.slope = 0.5;
-  attention.softmax = softmax;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   const float delta[] = {c[0] + c[1], 0};
@@ -207,17 +181,10 @@ TEST(dot) {
   float c[4], softmax[4], db[4], dk[4], dscores[2];
   wlm_csr csr = pattern();
   wlm_problem problem = problem_of(0);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
-  args.attention = &attention;
+  wlm_attention_operands attention = ATTENTION_OPERANDS(.q = q, .k = k, .scale = 0.5, .softmax = softmax);
+  wlm_execute_args args = EXECUTE_ARGS(.attention = &attention, .b = b, .c = c);
   problem.score = WLM_SCORE_DOT;
   csr.values = values;
-  args.b = b;
-  args.c = c;
-  attention.q = q;
-  attention.k = k;
-  attention.scale = 0.5;
-  attention.softmax = softmax;
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   assert_float_equal(softmax[0], 2, 1e-6);

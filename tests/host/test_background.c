@@ -1,8 +1,5 @@
 /* Contexts that compile in the background, on the host device: a plan runs the built-in kernel until the compiler ends.
  * The compiler here is a script that waits for a file of the test. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,8 +19,7 @@ static _Alignas(64) char workspace[1 << 20];
 /* ---- a compiler that waits ---------------------------------------------------------------------------------- */
 
 static void use_compiler(const char *text) {
-  char path[320];
-  snprintf(path, sizeof path, "%s", folder_file(&folder, "compiler"));
+  const char *path = in_folder("compiler");
   write_whole(path, text, strlen(text));
   assert_int_equal(chmod(path, 0700), 0);
   setenv("WARPLOOM_CC", path, 1);
@@ -44,8 +40,7 @@ static void use_waiting_compiler(void) {
 static void open_gate(void) { write_whole(folder_file(&folder, "open"), "", 0); }
 
 static void wait_until_it_compiles(void) {
-  char path[320];
-  snprintf(path, sizeof path, "%s", folder_file(&folder, "begun"));
+  const char *path = in_folder("begun");
   while (access(path, F_OK)) usleep(1000);
 }
 
@@ -72,37 +67,22 @@ static int end(void **state) {
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
 static wlm_context *open_context(const char *templates) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = database;
-  options.system_database = options.kernel_cache = "";
-  options.templates = templates;
-  options.compile_in_background = 1;
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options =
+      BARE_OPTIONS(.device = "host", .database = database, .templates = templates, .compile_in_background = 1);
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
-static wlm_problem problem_of(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  return problem;
-}
+static wlm_problem problem_of(int64_t n) { return (wlm_problem)PROBLEM(.n = n); }
 
 static wlm_plan *plan_of(wlm_context *context, const wlm_problem *problem, wlm_matrix **matrix) {
-  wlm_plan *plan;
   if (!*matrix) assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, matrix));
-  assert_status(WLM_OK, wlm_plan_create(context, *matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, *matrix, problem, &plan));
   return plan;
 }
 
 static wlm_execute_args call_into(float *c) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a.b;
-  args.c = c;
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
-  return args;
+  return (wlm_execute_args)EXECUTE_ARGS(.b = a.b, .c = c, .workspace = workspace, .workspace_size = sizeof workspace);
 }
 
 /* Small integers have exact sums in float. */
@@ -227,12 +207,10 @@ TEST(texts_of_a_problem_may_be_freed) {
 static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                   const char *const *variants, int count, const char *prepared) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
-  wlm_store *store;
-  wlmi_spec spec;
   char key[WLMI_SPEC_KEY];
-  assert_status(WLM_OK, wlmi_context_spec(context, matrix, problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(context, matrix, problem, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   wlm_stats stats;
   assert_status(WLM_OK,
                 wlmi_stats_compute(a.rowptr, WLM_I32, a.csr.rows, a.csr.cols, a.csr.nnz, a.colind, WLM_I32, &stats));
@@ -311,11 +289,10 @@ TEST(prepared_kernels_do_not_take_over) {
   wlm_context *context = open_context(folder.path);
   wlm_problem problem = problem_of(DRAWN_N);
   wlm_matrix *matrix = NULL;
-  wlmi_decision decision;
   problem.policy.expected_calls = 1000;
   assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   plant(context, matrix, &problem, variants, 2, "ready");
-  assert_status(WLM_OK, wlmi_context_choose(context, matrix, &problem, &decision));
+  GET(wlmi_decision, decision, wlmi_context_choose(context, matrix, &problem, &decision));
   for (int i = 0; i < 2; i++) {
     char name[WLMI_VARIANT_NAME];
     wlmi_entry_print(&decision, i, name);

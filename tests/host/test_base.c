@@ -1,8 +1,5 @@
 /* Matrices whose offsets and columns count from 1: bits, positions, stats and A^T are those of the same matrix that
  * counts from 0, and messages have the caller's numbers. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "runtime/context.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
@@ -27,13 +24,10 @@ static void count_from_one(const drawn *a, from_one *to) {
 
 /* Adds A^T by wlm_csr_from_coo, as the header says. */
 static void add_transpose(from_one *a) {
-  wlm_coo coo = WLM_COO_INIT;
   for (int32_t i = 0; i < a->csr.rows; i++)
     for (int32_t p = a->rowptr[i] - 1; p < a->rowptr[i + 1] - 1; p++) a->rows[p] = i + 1;
-  coo.rows = a->csr.cols, coo.cols = a->csr.rows, coo.nnz = a->csr.nnz;
-  coo.row = a->colind, coo.col = a->rows;
-  coo.rowptr = a->t_rowptr, coo.colind = a->t_colind, coo.perm = a->t_order;
-  coo.base = 1;
+  wlm_coo coo = COO(.rows = a->csr.cols, .cols = a->csr.rows, .nnz = a->csr.nnz, .row = a->colind, .col = a->rows,
+                    .rowptr = a->t_rowptr, .colind = a->t_colind, .perm = a->t_order, .base = 1);
   assert_status(WLM_OK, wlm_csr_from_coo(bare_host, &coo));
   a->csr.t_rowptr = a->t_rowptr, a->csr.t_colind = a->t_colind, a->csr.t_order = a->t_order;
 }
@@ -87,14 +81,11 @@ TEST_BETWEEN(a_plan_is_for_one_base, bare_host_begin, bare_host_end) {
   static drawn a;
   static from_one b;
   test_random random = {35};
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = DRAWN_N;
+  wlm_problem problem = PROBLEM(.n = DRAWN_N);
   draw_matrix(&a, &random, 1);
   count_from_one(&a, &b);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &b.csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &b.csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_rebind(plan, &b.csr));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_rebind(plan, &a.csr));
   assert_contains(wlm_error_detail(), "the plan is for arrays of base 1, not 0");
@@ -111,12 +102,8 @@ static void refused(const wlm_csr *csr, wlm_status expected, const char *says) {
 TEST_BETWEEN(messages_have_the_callers_numbers, bare_host_begin, bare_host_end) {
   static const int32_t zero_rowptr[] = {0, 1, 3}, one_rowptr[] = {1, 2, 4}, short_rowptr[] = {1, 2, 3},
                        falling[] = {1, 0, 4}, colind[] = {1, 2, 5};
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_coo coo = WLM_COO_INIT;
-  wlm_matrix *matrix;
+  wlm_csr csr = CSR(.rows = 2, .cols = 4, .nnz = 3, .rowptr = one_rowptr, .colind = colind);
   int64_t row;
-  csr.rows = 2, csr.cols = 4, csr.nnz = 3;
-  csr.rowptr = one_rowptr, csr.colind = colind;
   refused(&csr, WLM_ERR_INVALID_ARGUMENT,
           "rowptr starts at 1, must start at 0; if your arrays count from 1, set wlm_csr.base to 1");
   csr.base = 2;
@@ -132,14 +119,14 @@ TEST_BETWEEN(messages_have_the_callers_numbers, bare_host_begin, bare_host_end) 
   csr.rowptr = falling;
   refused(&csr, WLM_ERR_INVALID_ARGUMENT, "rowptr falls from 1 to 0 at row 0");
   csr.rowptr = one_rowptr;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_validate(matrix, NULL, &row));
   assert_contains(wlm_error_detail(), "row 1: colind[2] is 5, must be 1 to 4 (1-based)");
   assert_int_equal(row, 1);
   wlm_matrix_destroy(matrix);
   csr.nnz = INT32_MAX;
   refused(&csr, WLM_ERR_OVERFLOW, "2147483647 non-zeros do not fit a rowptr of i32");
-  coo.base = 3;
+  wlm_coo coo = COO(.base = 3);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_csr_from_coo(bare_host, &coo));
   assert_contains(wlm_error_detail(), "wlm_coo.base is 3, must be 0 or 1");
 }

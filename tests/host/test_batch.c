@@ -1,7 +1,5 @@
 /* Batches on the host device: products of every kind in every layout, without a compiler, in parts where the workspace
  * is large, and what is refused. */
-#include <stdlib.h>
-
 #include "support/bare_host.h"
 #include "support/strided_check.h"
 #include "support/test.h"
@@ -33,23 +31,15 @@ static const int32_t rowptr[] = {0, 1, 2, 3}, colind[] = {0, 1, 2};
 static float values[BATCH * ROWS], b[4 * BATCH * ROWS * LD], c[BATCH * ROWS * LD];
 
 static wlm_csr matrix_of(void) {
-  wlm_csr a = WLM_CSR_INIT;
-  a.rows = a.cols = a.nnz = ROWS, a.rowptr = rowptr, a.colind = colind, a.values = values;
-  return a;
+  return (wlm_csr)CSR(.rows = ROWS, .cols = ROWS, .nnz = ROWS, .rowptr = rowptr, .colind = colind, .values = values);
 }
 
 static wlm_execute_args call_of(void) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = b, args.c = c, args.ldc = LD, args.b_stride = ROWS * N, args.c_stride = ROWS * LD;
-  args.values_stride = ROWS;
-  return args;
+  return (wlm_execute_args)EXECUTE_ARGS(.b = b, .c = c, .ldc = LD, .b_stride = ROWS * N, .c_stride = ROWS * LD,
+                                        .values_stride = ROWS);
 }
 
-static wlm_problem problem_of(void) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N, problem.batch = BATCH;
-  return problem;
-}
+static wlm_problem problem_of(void) { return (wlm_problem)PROBLEM(.n = N, .batch = BATCH); }
 
 static void expect(const wlm_problem *problem, const wlm_execute_args *args, wlm_status status, const char *says) {
   const wlm_csr a = matrix_of();
@@ -73,9 +63,8 @@ TEST_BETWEEN(refuses_fields_of_the_problem, bare_host_begin, bare_host_end) {
 TEST_BETWEEN(tuning_takes_one_product, bare_host_begin, bare_host_end) {
   const wlm_csr a = matrix_of();
   const wlm_problem p = problem_of();
-  wlm_matrix *matrix;
   wlm_plan *plan;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &a, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &a, NULL, &matrix));
   assert_status(WLM_ERR_UNSUPPORTED, wlm_tune(bare_host, matrix, &p, NULL, NULL));
   assert_contains(wlm_error_detail(), "wlm_problem.batch is 5: kernels are");
   assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(bare_host, matrix, &p, NULL, &plan));

@@ -1,9 +1,6 @@
 /* The system's C compiler as the host device runs it: its version line, a limit of time, its folder. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
 /* wlm_csr_from_coo on the host device: every list of support/coo_check.h, arguments that it refuses, and what
  * operations and gradients do with a list whose edges are partly out of range. */
-#include <math.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,16 +27,9 @@ TEST(refuses) {
   static const int64_t row[3] = {2, 0, 1}, col[3] = {1, 1, 0};
   static int64_t rowptr[4], colind[3], perm[3];
   wlm_context *const context = bare_host;
-  wlm_coo good = WLM_COO_INIT, coo;
-  good.rows = 3;
-  good.cols = 2;
-  good.nnz = 3;
-  good.row = row;
-  good.col = col;
-  good.rowptr = rowptr;
-  good.colind = colind;
-  good.perm = perm;
-  good.index_type = good.rowptr_type = good.colind_type = WLM_I64;
+  wlm_coo good = COO(.rows = 3, .cols = 2, .nnz = 3, .row = row, .col = col, .rowptr = rowptr, .colind = colind,
+                     .perm = perm, .index_type = WLM_I64, .rowptr_type = WLM_I64, .colind_type = WLM_I64),
+          coo;
   assert_status(WLM_OK, wlm_csr_from_coo(context, &good));
   refused(context, NULL, WLM_ERR_INVALID_ARGUMENT, "wlm_csr_from_coo: coo is NULL");
   refused(NULL, &good, WLM_ERR_INVALID_ARGUMENT, "wlm_csr_from_coo: context is NULL");
@@ -90,17 +81,12 @@ static float *drawn(test_random *random, int64_t count) {
 
 static wlm_csr convert_badly(test_random *random) {
   int32_t *row = guarded(NNZ * sizeof *row), *col = guarded(NNZ * sizeof *col);
-  wlm_coo coo = WLM_COO_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
   for (int p = 0; p < NNZ; p++) {
     row[p] = (int32_t)test_draw(random, ROWS + 9) - 4;
     col[p] = (int32_t)test_draw(random, COLS + 9) - 4;
   }
-  coo.rows = csr.rows = ROWS;
-  coo.cols = csr.cols = COLS;
-  coo.nnz = csr.nnz = NNZ;
-  coo.row = row;
-  coo.col = col;
+  wlm_coo coo = COO(.rows = ROWS, .cols = COLS, .nnz = NNZ, .row = row, .col = col);
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ);
   csr.rowptr = coo.rowptr = guarded((ROWS + 1) * sizeof(int32_t));
   csr.colind = coo.colind = guarded(NNZ * sizeof(int32_t));
   assert_status(WLM_OK, wlm_csr_from_coo(bare_host, &coo));
@@ -155,18 +141,12 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
   const int kind = cases[number].kind, transpose = cases[number].transpose, rows = transpose ? COLS : ROWS;
   const int is_exact = cases[number].sample == WLM_SAMPLE_NONE && cases[number].reduce == WLM_SUM && !transpose;
   static double expected[NNZ > ROWS * N ? NNZ : ROWS * N];
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+  wlm_problem problem = PROBLEM(.n = N, .reduce = cases[number].reduce, .transpose = transpose,
+                                .sampling.sample = cases[number].sample, .sampling.width = 32);
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
-  problem.n = N;
-  problem.reduce = cases[number].reduce;
-  problem.transpose = transpose;
-  problem.sampling.sample = cases[number].sample;
-  problem.sampling.width = 32;
   const float *b = drawn(random, (transpose ? ROWS : COLS) * N), *x = drawn(random, ROWS * N);
   float *c = guarded_floats(rows * N), *dvalues = guarded_floats(NNZ), *db = guarded_floats(COLS * N);
-  args.b = b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   switch (kind) {
     case SPMM:
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));

@@ -1,9 +1,4 @@
 /* User-defined operators and the epilogue through the public API on the host device. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "core/synth/input.h"
@@ -30,13 +25,8 @@ typedef struct bench {
 } bench;
 
 static wlm_context *open_host(const char *database) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = database);
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
@@ -57,8 +47,7 @@ static void bench_release(bench *b) {
 }
 
 static wlm_problem problem_of(const char *custom) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
+  wlm_problem problem = PROBLEM(.n = N);
   if (custom) problem.reduce = WLM_CUSTOM;
   problem.custom = custom;
   return problem;
@@ -111,11 +100,10 @@ TEST(same_bits_as_built_in) {
 
 TEST(rows_are_not_split_without_combine) {
   bench b;
-  wlm_plan *plan;
   const wlm_problem whole = problem_of("init=0;reduce=acc*0.5+x"),
                     split = problem_of("init=0;reduce=acc+x;combine=reduce");
   bench_make(&b, "", "twin:youtube,scale=0.005"); /* skewed, so the rules choose a family that splits rows */
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &split, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &split, &plan));
   assert_contains(wlm_plan_variant(plan), "host_nnz/");
   wlm_plan_destroy(plan);
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &whole, &plan));
@@ -141,10 +129,9 @@ TEST(every_function) {
   bench_make(&b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
   problem.epilogue.activation = expressions_all_functions(N).problem.epilogue.activation;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = b.csr.rows * N;
   double *expected = malloc((size_t)count * sizeof *expected);
-  call.b = b.b;
+  wlm_execute_args call = EXECUTE_ARGS(.b = b.b);
   const wlmi_reference_result reference = {expected, NULL, NULL};
   assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, &call, NULL, b.csr.rows, &reference));
   float *c = run(&b, &problem, host_row);
@@ -163,12 +150,8 @@ static const int32_t small_rowptr[] = {0, 2, 2, 3}, small_colind[] = {0, 2, 1};
 static const float small_values[] = {1, 2, 3}, small_b[] = {1, 10, 2, -20, 3, 30};
 
 static wlm_csr small_csr(void) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = csr.cols = csr.nnz = 3;
-  csr.rowptr = small_rowptr;
-  csr.colind = small_colind;
-  csr.values = small_values;
-  return csr;
+  return (wlm_csr)CSR(.rows = 3, .cols = 3, .nnz = 3, .rowptr = small_rowptr, .colind = small_colind,
+                      .values = small_values);
 }
 
 TEST(epilogue_by_hand) {
@@ -190,15 +173,11 @@ TEST(epilogue_by_hand) {
   wlm_context *context = open_host("");
   const wlm_csr csr = small_csr();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    wlm_problem problem =
+        PROBLEM(.n = 2, .epilogue.bias = cases[i].has_bias, .epilogue.activation = cases[i].activation);
+    wlm_execute_args call =
+        EXECUTE_ARGS(.alpha = cases[i].alpha, .beta = cases[i].beta, .bias = cases[i].has_bias ? bias : NULL);
     float c[6] = {4, 4, 4, 4, 4, 4};
-    problem.n = 2;
-    call.alpha = cases[i].alpha;
-    call.beta = cases[i].beta;
-    call.bias = cases[i].has_bias ? bias : NULL;
-    problem.epilogue.bias = cases[i].has_bias;
-    problem.epilogue.activation = cases[i].activation;
     assert_status(WLM_OK, test_spmm_call(context, &csr, &problem, &call, small_b, c));
     for (int k = 0; k < 6; k++)
       if (c[k] != cases[i].c[k]) fail_msg("case %zu: C[%d] is %g, not %g", i, k, (double)c[k], (double)cases[i].c[k]);
@@ -212,16 +191,10 @@ TEST(numbers_of_f64) {
   const int32_t rowptr[] = {0, 1}, colind[] = {0};
   double c[1];
   wlm_context *context = open_host("");
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  csr.rows = csr.cols = csr.nnz = 1;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = a;
-  csr.value_type = problem.dense_type = WLM_F64;
-  problem.n = 1;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = "init=-1e300;reduce=max(acc,x)*1e200";
+  wlm_csr csr =
+      CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = rowptr, .colind = colind, .values = a, .value_type = WLM_F64);
+  wlm_problem problem =
+      PROBLEM(.dense_type = WLM_F64, .n = 1, .reduce = WLM_CUSTOM, .custom = "init=-1e300;reduce=max(acc,x)*1e200");
   problem.epilogue.activation = "min(x,1e100)";
   assert_status(WLM_OK, test_spmm(context, &csr, &problem, b, c));
   assert_true(c[0] == 1e100);
@@ -254,12 +227,9 @@ TEST(invalid_operators_write_nothing) {
   wlm_context *context = open_host("");
   const wlm_csr csr = small_csr();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_problem problem = PROBLEM(.n = 2, .reduce = cases[i].reduce, .custom = cases[i].custom,
+                                  .epilogue.activation = cases[i].activation);
     float c[6] = {4, 4, 4, 4, 4, 4};
-    problem.n = 2;
-    problem.reduce = cases[i].reduce;
-    problem.custom = cases[i].custom;
-    problem.epilogue.activation = cases[i].activation;
     assert_status(WLM_ERR_INVALID_ARGUMENT, test_spmm(context, &csr, &problem, small_b, c));
     assert_contains(wlm_error_detail(), cases[i].says);
     for (int k = 0; k < 6; k++) assert_true(c[k] == 4);
@@ -269,10 +239,9 @@ TEST(invalid_operators_write_nothing) {
 
 TEST(compiler_errors_have_their_position) {
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2};
-  wlmi_generator *generator;
   void *image;
   size_t size;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   char *broken = expressions_broken(generator, host_row, &limits);
   assert_status(WLM_ERR_COMPILE, wlmi_host_compile(broken, &image, &size));
   assert_contains(wlm_error_detail(), "op:activation:1:");
@@ -285,21 +254,14 @@ TEST(messages_call_vector_forms) {
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && defined __GLIBC__
 #if __GLIBC_PREREQ(2, 35)
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2};
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = WLM_CSR_INIT;
-  wlmi_generator *generator;
-  wlmi_program program;
-  wlmi_spec spec;
   void *image;
-  size_t size;
-  problem.n = 16;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = "sum=sigmoid(x+k)*b";
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_emit(generator, host_row, &spec, &limits, &program));
-  assert_status(WLM_OK, wlmi_host_compile(program.source, &image, &size));
+  wlm_problem problem =
+      PROBLEM(.n = 16, .operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = "sum=sigmoid(x+k)*b");
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_program, program, wlmi_generator_emit(generator, host_row, &spec, &limits, &program));
+  GET(size_t, size, wlmi_host_compile(program.source, &image, &size));
   assert_non_null(memmem(image, size, "v_expf", sizeof "v_expf" - 1));
   wlmi_free(image);
   wlmi_program_release(&program);
@@ -317,9 +279,8 @@ TEST(without_a_compiler) {
   setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
   wlm_context *context = open_host("");
   for (int i = 0; i < 4; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_problem problem = PROBLEM(.n = 2);
     float c[6] = {4, 4, 4, 4, 4, 4};
-    problem.n = 2;
     wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     if (i == 1) problem.epilogue.bias = 1, call.bias = bias;
     if (i == 2) problem.epilogue.activation = "relu";
@@ -335,10 +296,9 @@ TEST(without_a_compiler) {
 
 static void expect_step(const bench *b, const char *custom, const char *step) {
   const wlm_problem problem = problem_of(custom);
-  wlm_plan *plan;
   char *text, expected[64];
   snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
-  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, expected);
   if (custom) assert_contains(text, "op=custom{message=");
@@ -351,11 +311,8 @@ TEST(tuned_operators_match_by_normal_form) {
                     normal[] = "message=fmax(a*b,0);init=0;reduce=acc+x;combine=reduce",
                     other[] = "message=fmax(a*b,1);init=0;reduce=acc+x;combine=reduce";
   bench b;
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
+  wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3, .budget_seconds = 0.05);
   char database[320], *exported, *again;
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  options.budget_seconds = 0.05;
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
   bench_make(&b, database, "uniform:rows=400,d=6");
   const wlm_problem problem = problem_of(written);

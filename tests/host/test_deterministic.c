@@ -2,9 +2,6 @@
  * a folder in which they declare that they are not: then they are refused (by name, rule, pin and tuner) with
  * deterministic = 1 and serve otherwise. It also checks that families which declare to be deterministic are. */
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/synth/input.h"
 #include "db/store.h"
@@ -52,17 +49,13 @@ static char database[320];
 
 static int begin(void **state) {
   test_folder templates;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   folder_begin(state);
   folder_make(&templates);
   copy_family(&templates, "host_row", 0);
   copy_family(&templates, "host_nnz", 1);
   copy_family(&templates, "sddmm_host", 1);
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = options.kernel_cache = "";
-  options.templates = templates.path;
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = database, .templates = templates.path);
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   folder_remove(&templates);
   assert_status(WLM_OK, wlmi_input_read("twin:youtube,scale=0.005", &csr)); /* skewed */
@@ -78,20 +71,15 @@ static int end(void **state) {
 }
 
 static wlm_problem problem_of(wlm_operation operation, int deterministic) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.operation = operation;
-  problem.policy.deterministic = deterministic;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = N, .operation = operation, .policy.deterministic = deterministic);
 }
 
 /* ---- the constraint ---------------------------------------------------------------------------------------- */
 
 static void expect_chosen(int deterministic, const char *step, const char *variant, const char *says) {
   const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
-  wlm_plan *plan;
   char *text, expected[64];
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), variant);
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
   snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
@@ -127,8 +115,7 @@ TEST(named_variants_are_refused) {
 /* If no family is deterministic, plan creation fails. */
 TEST(no_deterministic_family_is_an_error) {
   wlm_problem problem = problem_of(WLM_SDDMM, 0);
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   wlm_plan_destroy(plan);
   problem.policy.deterministic = 1;
   assert_status(WLM_ERR_NOT_FOUND, wlm_plan_create(context, upload.matrix, &problem, &plan));
@@ -139,9 +126,8 @@ TEST(candidates_are_deterministic) {
   int64_t counts[2], loose_ones[2] = {0};
   for (int deterministic = 0; deterministic < 2; deterministic++) {
     const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
-    wlmi_spec spec;
     const wlmi_candidate_list *names;
-    assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+    GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));
     assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(context), &spec,
                                                   &wlmi_context_device(context)->info.limits, &names));
     counts[deterministic] = names->count;
@@ -163,12 +149,9 @@ static int no_loose_one(void *user, int64_t done, int64_t total, const wlm_candi
 
 TEST(the_tuner_measures_deterministic_families_only) {
   const wlm_problem problem = problem_of(WLM_SPMM, 1);
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   int tried = 0;
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  options.progress = no_loose_one;
-  options.user = &tried;
+  wlm_tune_options options =
+      TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3, .progress = no_loose_one, .user = &tried);
   assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, NULL, &options));
   assert_true(tried > 0);
 }
@@ -181,23 +164,20 @@ TEST(a_pin_is_ignored) {
   wlmi_text device_class = {0};
   wlmi_device_record device;
   char place[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
-  wlm_store *store;
-  wlmi_spec spec;
   wlmi_context_device_record(context, &device);
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
-  assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)loose};
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
   wlmi_text_release(&device_class);
   assert_status(WLM_OK, wlm_context_refresh(context));
   expect_chosen(0, "pin", loose, "\"deterministic\":false");
   const wlm_problem same_bits = problem_of(WLM_SPMM, 1);
-  wlmi_decision decision;
-  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &same_bits, &decision));
+  GET(wlmi_decision, decision, wlmi_context_choose(context, upload.matrix, &same_bits, &decision));
   assert_int_not_equal(decision.step, WLMI_STEP_PIN);
   assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
   assert_string_equal(decision.pin, loose);
@@ -232,8 +212,6 @@ static void next_threads(void *user, int run) {
 static wlm_status check_turning(int claims) {
   test_folder templates;
   char family[256];
-  wlmi_generator *generator;
-  wlmi_device *device;
   wlmi_program program = {0};
   wlmi_spec spec = emit_spec(N);
   spec.problem.message = WLM_DIV; /* quotients are not exact, so the order of a sum changes its bits */
@@ -244,9 +222,9 @@ static wlm_status check_turning(int claims) {
   folder_make(&templates);
   emit_write(&templates, "turning", "family.lua", family);
   emit_write(&templates, "turning", "kernel.c.in", turning_kernel);
-  assert_status(WLM_OK, wlmi_generator_create(templates.path, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(templates.path, &generator));
   folder_remove(&templates);
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   assert_status(WLM_OK, wlmi_generator_emit(generator, "turning", &spec, &device->info.limits, &program));
   const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .before_run = next_threads, .seed = 1};
   wlm_status status = kernel_check_program(&check, &program);

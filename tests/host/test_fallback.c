@@ -1,9 +1,5 @@
 /* A plan gets the first variant of its decision that loads: if a tuned kernel no longer compiles, calls still succeed,
  * for every type. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "db/store.h"
 #include "runtime/context.h"
 #include "support/calls.h"
@@ -41,13 +37,11 @@ static void copy_host_row(test_folder *templates) {
 static void tune(wlm_type type) {
   static const char *const variants[] = {"broken", "broken2", "host_row/rows=16,tile=16"};
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
-  wlm_store *store;
-  wlmi_spec spec;
   char key[WLMI_SPEC_KEY];
   b.problem.dense_type = type;
-  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < 3; i++) {
     wlmi_measurement_record record = {.stats = test_stats_of(&b.csr),
                                       .variant = (char *)variants[i],
@@ -81,11 +75,9 @@ TEST(the_first_variant_that_compiles_runs) {
   static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_BF16};
   begin_with(1);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-    wlm_plan *plan;
-    char *text;
     tune(types[i]);
-    assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-    assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+    GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+    GET(char *, text, wlm_plan_explain(plan, 1, &text));
     assert_contains(text, "\"variant\":\"host_row/rows=16,tile=16\",\"step\":\"fingerprint\"");
     assert_contains(text, "\"refused\":2");
     assert_contains(text, "{\"variant\":\"broken\",\"reason\":\"");
@@ -100,10 +92,9 @@ TEST(entries_are_in_the_order_of_steps) {
   static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
   static const wlm_step steps[] = {WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_RULE,
                                    WLMI_STEP_BUILTIN};
-  wlmi_decision d;
   begin_with(1);
   tune(WLM_F32);
-  assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));
+  GET(wlmi_decision, d, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));
   assert_int_equal(d.entry_count, 5);
   for (int i = 0; i < 5; i++) {
     char name[WLMI_VARIANT_NAME];
@@ -118,12 +109,10 @@ TEST(entries_are_in_the_order_of_steps) {
 
 /* If no kernel compiles, the built-in kernel serves f32, and other types return the compiler's error. */
 TEST(the_built_in_kernel_is_the_last_choice) {
-  wlm_plan *plan;
-  char *text;
   begin_with(0);
   tune(WLM_F32);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, "\"step\":\"builtin\"");
   wlm_string_free(text);
   wlm_plan_destroy(plan);
@@ -136,14 +125,13 @@ TEST(the_built_in_kernel_is_the_last_choice) {
 TEST(the_built_in_kernel_is_right) {
   enum { N = 130 };
   exact_product exact;
-  wlm_plan *plan;
   begin_with(0);
   b.problem.n = N;
   exact_product_make(&b.csr, N, &exact);
   float *c = malloc(exact.c_size);
   assert_non_null(c);
   for (size_t i = 0; i < exact.c_size / sizeof *c; i++) c[i] = (float)(i % 7);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   b.call.alpha = -2;
   b.call.beta = 0.5;
@@ -163,9 +151,8 @@ TEST(the_built_in_kernel_is_right) {
 /* A product that the built-in kernel supports works even if nothing was tuned and the rules name no kernel that
  * compiles. */
 TEST(the_built_in_kernel_needs_no_rule) {
-  wlm_plan *plan;
   begin_with(0);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   wlm_plan_destroy(plan);
   b.problem.dense_type = WLM_F16;
   assert_status(WLM_ERR_COMPILE, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -174,7 +161,6 @@ TEST(the_built_in_kernel_needs_no_rule) {
 
 /* If a family.lua raises an error, no family can be chosen, and the call runs the built-in kernel. */
 TEST(a_broken_family_leaves_the_built_in_kernel) {
-  wlm_plan *plan;
   test_folder templates;
   folder_make(&templates);
   copy_host_row(&templates);
@@ -184,7 +170,7 @@ TEST(a_broken_family_leaves_the_built_in_kernel) {
   emit_write(&templates, "raising", "kernel.c.in", "WLM_KERNEL(raising) {}\n");
   bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
   folder_remove(&templates);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   wlm_plan_destroy(plan);
   assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, sound, &plan));
@@ -229,8 +215,6 @@ TEST(a_template_without_its_kernel) {
 
 /* The context keeps what it compiled, so a later call does not read the template, which the test has deleted. */
 TEST(a_source_is_emitted_once) {
-  wlm_plan *plan;
-  wlmi_spec spec;
   test_folder templates;
   folder_make(&templates);
   emit_write(&templates, "once", "family.lua",
@@ -239,11 +223,11 @@ TEST(a_source_is_emitted_once) {
   emit_write(&templates, "once", "kernel.c.in", "% include \"once/piece.h\"\n");
   emit_write(&templates, "once", "piece.h", "WLM_KERNEL(once) { (void)args; (void)unit_blocks; }\n");
   bench_make(&b, templates.path, "uniform:rows=300,d=4", 8);
-  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   assert_status(WLM_OK, wlmi_context_compile(b.context, "once", &spec));
   folder_remove(&templates);
   assert_status(WLM_OK, wlmi_context_compile(b.context, "once", &spec));
-  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "once", &plan));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "once", &plan));
   wlm_plan_destroy(plan);
   spec.problem.n++;
   assert_status(WLM_ERR_TEMPLATE, wlmi_context_compile(b.context, "once", &spec));

@@ -3,8 +3,6 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,11 +40,7 @@ static int begin(void **state) {
 }
 
 static wlm_problem problem_of(int64_t n, int transpose) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  problem.transpose = transpose;
-  problem.policy.expected_calls = 100;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = n, .transpose = transpose, .policy.expected_calls = 100);
 }
 
 /* ---- a thread that stops ------------------------------------------------------------------------------------ */
@@ -202,18 +196,11 @@ static int fork_and_use(scene *s) {
 
 /* A context whose kernels for problem_of(N, ...) are loaded. */
 static void open_scene(scene *s) {
-  char database[400], cache[400];
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_matrix *other;
   *s = (scene){.status = WLM_OK};
-  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.kernel_cache = cache;
+  const char *database = in_folder("tuned.db"), *cache = in_folder("kernels.db");
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = database, .kernel_cache = cache);
   assert_status(WLM_OK, wlm_context_create(&options, &s->context));
-  assert_status(WLM_OK, wlm_matrix_create(s->context, &csr, NULL, &other));
+  GET(wlm_matrix *, other, wlm_matrix_create(s->context, &csr, NULL, &other));
   assert_status(WLM_OK, run_plan(s->context, other, N, 0, expected));
   assert_status(WLM_OK, run_plan(s->context, other, N, 1, transposed));
   assert_status(WLM_OK, run_once(s->context));

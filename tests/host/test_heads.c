@@ -1,15 +1,10 @@
 /* Several values per edge through the public API on the host. A head is a problem with one value per edge on its
  * columns of B and C, so results are compared with one call per head. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/shapes.h"
 #include "support/test.h"
-#include "warploom/warploom.h"
 
 enum { SHAPES = 6, MOST_HEADS = 8 }; /* five shapes with edges and one without */
 
@@ -27,16 +22,9 @@ static void fill(float *to, int64_t count, test_random *random) {
 }
 
 static wlm_matrix *bind(const wlmi_csr_host *a, const float *values) {
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix *matrix;
-  csr.rows = a->rows;
-  csr.cols = a->cols;
-  csr.nnz = a->nnz;
-  csr.rowptr = a->rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = a->colind;
-  csr.values = values;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_csr csr = CSR(.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .rowptr_type = WLM_I64,
+                    .colind = a->colind, .values = values);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   return matrix;
 }
 
@@ -69,9 +57,8 @@ static void fixture_release(fixture *f) {
 /* `ld` is the leading dimension of B and C; 0 = n. An SDDMM with heads writes the heads of an edge one after the
  * other; an SDDMM of one head writes a dense array. */
 static void execute(const wlm_plan *plan, const wlm_problem *p, int64_t ld, const float *x, const float *b, float *c) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
-  call.ldb = call.ldc = ld;
+  wlm_execute_args call = EXECUTE_ARGS(.ldb = ld, .ldc = ld);
   assert_status(WLM_OK, p->operation == WLM_SDDMM ? test_execute_sddmm_call(plan, &call, x, b, c, workspace)
                                                   : test_execute_call(plan, &call, b, c, workspace));
   wlmi_free(workspace);
@@ -115,10 +102,7 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
 }
 
 static wlm_problem problem_of(int64_t heads, int64_t width) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.heads = heads;
-  problem.n = heads * width;
-  return problem;
+  return (wlm_problem)PROBLEM(.heads = heads, .n = heads * width);
 }
 
 /* Heads of one column, of an odd number, of as many as fit in registers, and of more; for every shape. Only two
@@ -177,20 +161,13 @@ TEST(heads_of_a_pattern) {
   static const int32_t rowptr[] = {0, 2, 3}, colind[] = {1, 0, 1};
   const float b[] = {1, 2, 3, 4, 5, 6, 7, 8};
   float c[8], twice[12], x[8] = {1, 1, 2, 2, 3, 3, 4, 4};
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_problem problem = problem_of(2, 2);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
-  char *why;
-  csr.rows = csr.cols = 2;
-  csr.nnz = 3;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  wlm_csr csr = CSR(.rows = 2, .cols = 2, .nnz = 3, .rowptr = rowptr, .colind = colind);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   execute(plan, &problem, 0, NULL, b, c);
   assert_true(c[0] == 6 && c[3] == 12 && c[4] == 5 && c[7] == 8);
-  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
+  GET(char *, why, wlm_plan_explain(plan, 0, &why));
   assert_null(strstr(why, "heads"));
   wlm_string_free(why);
   wlm_plan_destroy(plan);

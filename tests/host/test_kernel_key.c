@@ -2,8 +2,6 @@
  * those that are not used are unloaded. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,14 +40,9 @@ static void use_compiler(const char *name) {
 }
 
 static wlm_context *open_context(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  char cache[320];
-  snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
-  options.device = "host";
-  options.database = options.system_database = "";
-  options.kernel_cache = cache;
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  const char *cache = in_folder("kernels.db");
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .kernel_cache = cache);
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
@@ -57,12 +50,7 @@ static wlm_context *open_context(void) {
 static wlm_csr smallest_matrix(void) {
   static const int32_t rowptr[] = {0, 1}, colind[] = {0};
   static const float values[] = {1};
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = csr.cols = csr.nnz = 1;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
-  return csr;
+  return (wlm_csr)CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = rowptr, .colind = colind, .values = values);
 }
 
 static int64_t count_runs(void) {
@@ -74,14 +62,11 @@ static int64_t count_runs(void) {
 
 /* Creates a plan in a new context with the same kernel cache; returns how often the compiler has run so far. */
 static int64_t runs_after_a_plan(char text[96]) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
   const wlm_csr csr = smallest_matrix();
   wlm_context *const context = open_context();
-  wlm_matrix *matrix;
-  wlm_plan *plan;
-  problem.n = 4;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  wlm_problem problem = PROBLEM(.n = 4);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   snprintf(text, 96, "%s", wlmi_context_device(context)->info.compiler);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -135,13 +120,11 @@ static void count_warnings(void *user, wlm_log_level level, const char *message)
  * or half of the kernel. */
 static void spoil_cache(int by_half) {
   static const char other[] = "no shared object";
-  wlmi_kernel_cache *cache;
   sqlite3 *db;
   sqlite3_stmt *keys;
-  char path[320];
   int count = 0;
-  snprintf(path, sizeof path, "%s/kernels.db", folder.path);
-  assert_status(WLM_OK, wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &cache));
+  const char *path = in_folder("kernels.db");
+  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &cache));
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db, "SELECT key FROM kernel", -1, &keys, NULL), SQLITE_OK);
   char key[64][64];
@@ -152,8 +135,7 @@ static void spoil_cache(int by_half) {
   assert_true(count > 0);
   for (int i = 0; i < count; i++) {
     void *whole;
-    size_t size;
-    assert_status(WLM_OK, wlmi_kernel_cache_get(cache, key[i], &whole, &size));
+    GET(size_t, size, wlmi_kernel_cache_get(cache, key[i], &whole, &size));
     assert_status(WLM_OK,
                   wlmi_kernel_cache_put(cache, key[i], by_half ? whole : other, by_half ? size / 2 : sizeof other));
     wlmi_free(whole);
@@ -189,8 +171,7 @@ static void write_adding_compiler(const char *name) {
 }
 
 static void add_line(const char *line) {
-  char path[320];
-  snprintf(path, sizeof path, "%s/added.h", folder.path);
+  const char *path = in_folder("added.h");
   write_whole(path, line, strlen(line));
 }
 
@@ -226,21 +207,16 @@ static int count_descriptors(void) {
 
 /* A problem whose result is k. */
 static wlm_problem times(int k, char activation[16]) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
   snprintf(activation, 16, "x*%d", k);
-  problem.n = 1;
-  problem.epilogue.activation = activation;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = 1, .epilogue.activation = activation);
 }
 
 static void multiply(wlm_context *context, int k) {
   char activation[16];
   const wlm_csr csr = smallest_matrix();
   const wlm_problem problem = times(k, activation);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   float b = 1, c = 0;
-  args.b = &b;
-  args.c = &c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = &b, .c = &c);
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_true(c == (float)k);
 }
@@ -248,19 +224,14 @@ static void multiply(wlm_context *context, int k) {
 static wlm_plan *plan_of(wlm_context *context, const wlm_matrix *matrix, int k) {
   char activation[16];
   const wlm_problem problem = times(k, activation);
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   return plan;
 }
 
 static void execute(const wlm_plan *plan, int k) {
   static _Alignas(256) char workspace[1024];
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   float b = 1, c = 0;
-  args.b = &b;
-  args.c = &c;
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
+  wlm_execute_args args = EXECUTE_ARGS(.b = &b, .c = &c, .workspace = workspace, .workspace_size = sizeof workspace);
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   assert_true(c == (float)k);
 }
@@ -296,9 +267,8 @@ TEST(kernels_of_plans_stay) {
   enum { PLANS = MOST + 2 };
   const wlm_csr csr = smallest_matrix();
   wlm_context *context = open_small();
-  wlm_matrix *matrix;
   wlm_plan *plans[PLANS];
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
   for (int i = 0; i < PLANS; i++) plans[i] = plan_of(context, matrix, 1 + i);
   for (int i = 0; i < PLANS; i++) execute(plans[i], 1 + i);
   assert_int_equal(context->loaded, PLANS);
@@ -315,16 +285,12 @@ TEST(kernels_of_plans_stay) {
 /* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */
 TEST(a_compiler_without_an_answer) {
   static const char script[] = "#!/bin/sh\n[ \"$1\" != --version ] || rm -f \"$(readlink /proc/$$/fd/1)\"\n";
-  char path[320];
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  snprintf(path, sizeof path, "%s/cc-silent", folder.path);
+  const char *path = in_folder("cc-silent");
   write_whole(path, script, sizeof script - 1);
   assert_int_equal(chmod(path, 0700), 0);
   use_compiler("cc-silent");
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options = BARE_OPTIONS(.device = "host");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   wlm_context_destroy(context);
   unsetenv("WARPLOOM_CC");
 }

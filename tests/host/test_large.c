@@ -1,8 +1,6 @@
 /* Sizes above 2^31 on the host, without needing the memory: rows of B and C are so far apart that their elements pass
  * 2^32, and a sampled problem reads few of more than 2^31 colind and values. Only address space is reserved
  * (MAP_NORESERVE); about ten MB of pages are touched. An offset that wraps reads a wrong element or unmapped memory. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "core/csr/transpose.h"
@@ -46,11 +44,7 @@ enum { ROWS = 300, COLS = 270, N = 4, LONGEST = 1500 }; /* host_nnz splits the l
 static const int64_t apart = (1 << 24) + 1;
 
 /* A call in which the rows of B and C are `apart` elements apart. */
-static wlm_execute_args far_call(void) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.ldb = call.ldc = apart;
-  return call;
-}
+static wlm_execute_args far_call(void) { return (wlm_execute_args)EXECUTE_ARGS(.ldb = apart, .ldc = apart); }
 
 static const char built_in[] = "host_builtin"; /* the kernel that needs no compiler */
 
@@ -62,7 +56,6 @@ typedef struct pair {
 
 static void pair_make(pair *p) {
   test_random random = {3};
-  wlm_csr csr = WLM_CSR_INIT;
   int64_t nnz = 0;
   p->a = (wlmi_csr_host){.rows = ROWS, .cols = COLS, .rowptr = array(ROWS + 1, sizeof(int64_t))};
   for (int row = 0; row < ROWS; row++)
@@ -78,12 +71,8 @@ static void pair_make(pair *p) {
       COLS, ROWS, nnz, array(COLS + 1, sizeof(int64_t)), array(nnz, sizeof(int32_t)), array(nnz, sizeof(float)),
       NULL, NULL};
   p->order = array(nnz, sizeof *p->order);
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = nnz;
-  csr.rowptr = p->a.rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = p->a.colind;
+  wlm_csr csr =
+      CSR(.rows = ROWS, .cols = COLS, .nnz = nnz, .rowptr = p->a.rowptr, .rowptr_type = WLM_I64, .colind = p->a.colind);
   assert_status(WLM_OK, wlmi_transpose_pattern(&csr, p->t.rowptr, p->t.colind, p->order));
   for (int64_t q = 0; q < nnz; q++) p->t.values[q] = p->a.values[p->order[q]];
 }
@@ -207,29 +196,16 @@ static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *
 }
 
 static void check_case(const pair *p, const far_case *f) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix *matrix;
   wlm_plan *plan;
   double *wide = array(p->a.nnz, sizeof *wide); /* A's values are f64 for f64 and f32 otherwise */
   for (int64_t e = 0; e < p->a.nnz; e++) wide[e] = (double)p->a.values[e];
-  problem.n = N;
-  problem.operation = f->operation;
-  problem.reduce = f->reduce;
-  problem.dense_type = f->type;
-  problem.transpose = f->transpose;
-  problem.want_argmax = f->positions;
-  problem.argmax_type = f->arg_type;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = p->a.nnz;
-  csr.rowptr = p->a.rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = p->a.colind;
-  csr.values = f->type == WLM_F64 ? (const void *)wide : p->a.values;
-  csr.value_type = f->type == WLM_F64 ? WLM_F64 : WLM_F32;
+  wlm_problem problem = PROBLEM(.n = N, .operation = f->operation, .reduce = f->reduce, .dense_type = f->type,
+                                .transpose = f->transpose, .want_argmax = f->positions, .argmax_type = f->arg_type);
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = p->a.nnz, .rowptr = p->a.rowptr, .rowptr_type = WLM_I64,
+                    .colind = p->a.colind, .values = f->type == WLM_F64 ? (const void *)wide : p->a.values,
+                    .value_type = f->type == WLM_F64 ? WLM_F64 : WLM_F32);
   void *b = dense(f->transpose ? ROWS : COLS, f->type, 7);
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   if (!strcmp(f->variant, built_in)) {
     setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
     assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
@@ -285,20 +261,17 @@ static void fill_sampled(const wlmi_csr_host *a, const wlm_problem *p, uint64_t 
 static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const float *b, wlm_problem problem,
                           uint64_t seed) {
   const int64_t count = a->rows * N;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   float c[LONG_ROWS * N], db[FEW * N];
   int64_t arg[LONG_ROWS * N], places[LONG_ROWS * N];
   double expected[LONG_ROWS * N], scale[LONG_ROWS * N], slopes[FEW * N] = {0}, sizes[FEW * N] = {0};
   problem.want_argmax = problem.reduce == WLM_MAX;
   problem.argmax_type = WLM_I64;
-  call.seed = seed;
+  wlm_execute_args call = EXECUTE_ARGS(.seed = seed);
   fill_sampled(a, &problem, seed);
   memset(c, 0xff, sizeof c);
   memset(arg, 0xff, sizeof arg);
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   call.b = b;
   assert_status(
       WLM_OK, wlmi_reference_rows(a, &problem, &call, NULL, a->rows, &(wlmi_reference_result){expected, scale, NULL}));
@@ -344,18 +317,9 @@ TEST(positions_past_32_bits) {
   const int64_t nnz = rowptr[LONG_ROWS];
   wlmi_csr_host a = {
       LONG_ROWS, FEW, nnz, rowptr, addresses(nnz, sizeof(int32_t)), addresses(nnz * HEADS, sizeof(float)), NULL, NULL};
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  csr.rows = LONG_ROWS;
-  csr.cols = FEW;
-  csr.nnz = nnz;
-  csr.rowptr = rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = a.colind;
-  csr.values = a.values;
-  problem.n = N;
-  problem.heads = HEADS;
-  problem.sampling.width = S;
+  wlm_csr csr = CSR(.rows = LONG_ROWS, .cols = FEW, .nnz = nnz, .rowptr = rowptr, .rowptr_type = WLM_I64,
+                    .colind = a.colind, .values = a.values);
+  wlm_problem problem = PROBLEM(.n = N, .heads = HEADS, .sampling.width = S);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     problem.sampling.sample = cases[i].sample;
     problem.reduce = cases[i].reduce;
@@ -370,23 +334,18 @@ TEST(too_narrow_types_are_refused) {
   static const int64_t rowptr[] = {0, past};
   static const int32_t narrow[] = {0, INT32_MIN}, colind[1];
   wlm_stats stats = WLM_STATS_INIT; /* given stats, so that nothing is read */
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = past, .rowptr = narrow, .colind = colind);
   wlm_matrix *matrix;
   wlm_plan *plan;
-  csr.rows = csr.cols = stats.rows = stats.cols = 1;
-  csr.nnz = stats.nnz = stats.longest = past;
+  stats.rows = stats.cols = 1;
+  stats.nnz = stats.longest = past;
   stats.mean = (double)past;
-  csr.rowptr = narrow;
-  csr.colind = colind;
   assert_status(WLM_ERR_OVERFLOW, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_contains(wlm_error_detail(), "use i64");
   csr.rowptr = rowptr;
   csr.rowptr_type = WLM_I64;
   assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));
-  problem.n = 1;
-  problem.reduce = WLM_MAX;
-  problem.want_argmax = 1;
+  wlm_problem problem = PROBLEM(.n = 1, .reduce = WLM_MAX, .want_argmax = 1);
   assert_status(WLM_ERR_OVERFLOW, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_contains(wlm_error_detail(), "argmax_type is i32");
   problem.want_argmax = 0;

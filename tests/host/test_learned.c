@@ -1,8 +1,5 @@
 /* Choices from databases: pins, measurements of other device classes, stale measurements, a refresh after another
  * process wrote, and layers of exported data. The measurements are hand-made; nothing is timed. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,12 +25,8 @@ static wlmi_csr_host csr;
 static wlmi_upload upload;
 
 static void open_context(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = user;
-  options.system_database = system_path;
-  options.layers = layers;
-  options.layer_count = layer_count;
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = user, .system_database = system_path,
+                                                .layers = layers, .layer_count = layer_count);
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
 }
@@ -55,20 +48,14 @@ static int teardown(void **state) {
   return folder_end(state);
 }
 
-static wlm_problem problem_of(void) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 8;
-  return problem;
-}
+static wlm_problem problem_of(void) { return (wlm_problem)PROBLEM(.n = 8); }
 
 /* The text of explain after a refresh. */
 static char *why(void) {
   const wlm_problem problem = problem_of();
-  wlm_plan *plan;
-  char *text;
   assert_status(WLM_OK, wlm_context_refresh(context));
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(char *, text, wlm_plan_explain(plan, 1, &text));
   wlm_plan_destroy(plan);
   assert_true(json_is_valid(text));
   return text;
@@ -89,8 +76,7 @@ static char key[WLMI_SPEC_KEY];
 static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   const wlm_problem problem = problem_of();
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_context_spec(context, upload.matrix, &problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
   wlmi_measurement_record record = {.stats = test_stats_of(&csr),
                                     .matrix_name = "made up",
@@ -110,14 +96,12 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
 }
 
 static void put(const char *path, wlmi_measurement_record record) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
 }
 
 static void pin_on(const char *path, const char *device, const char *variant) {
-  wlm_store *store;
   wlmi_text class = {0};
   char place[WLMI_HASH_HEX];
   wlmi_measurement_record like = measured(variant, 1);
@@ -125,7 +109,7 @@ static void pin_on(const char *path, const char *device, const char *variant) {
   if (device) like.device.name = (char *)device;
   wlmi_device_class(&like.device, &class);
   const wlmi_pin_record record = {class.data, place, key, 8, (char *)variant};
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &record));
   wlmi_store_close(store);
   wlmi_text_release(&class);
@@ -172,14 +156,12 @@ TEST(times_are_expected_before_a_plan) {
 /* An import into the context's database needs no refresh. */
 TEST(an_import_is_used_at_once) {
   const wlm_problem problem = problem_of();
-  wlmi_decision d;
-  char *lines;
   put(user, measured(FIRST, 900));
   put(user, measured(SECOND, 500));
-  assert_status(WLM_OK, wlm_export_string(context, &lines));
+  GET(char *, lines, wlm_export_string(context, &lines));
   assert_int_equal(unlink(user), 0);
   assert_status(WLM_OK, wlm_context_refresh(context));
-  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  GET(wlmi_decision, d, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_int_equal(d.step, WLMI_STEP_RULE);
   assert_status(WLM_OK, wlm_import_string(context, lines, NULL));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
@@ -340,12 +322,11 @@ TEST(damaged_databases_fail_no_call) {
 
 /* A refresh that cannot read a database fails and keeps the old snapshot. */
 TEST(a_failed_refresh_keeps_the_snapshot) {
-  char sub[300], path[320];
-  wlmi_decision d;
+  char path[320];
   const wlm_problem problem = problem_of();
   wlmi_upload_release(&upload);
   wlm_context_destroy(context);
-  snprintf(sub, sizeof sub, "%s/sub", folder.path);
+  const char *sub = in_folder("sub");
   snprintf(path, sizeof path, "%s/user.db", sub);
   snprintf(user, sizeof user, "%s", path);
   open_context();
@@ -356,7 +337,7 @@ TEST(a_failed_refresh_keeps_the_snapshot) {
   assert_int_equal(rmdir(sub), 0);
   write_whole(sub, "a file", 6); /* a file where the folder was */
   assert_status(WLM_ERR_IO, wlm_context_refresh(context));
-  assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
+  GET(wlmi_decision, d, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_string_equal(d.variant, SECOND);
   unlink(sub);
   assert_status(WLM_OK, wlm_context_refresh(context)); /* a missing database counts as empty */
@@ -391,8 +372,7 @@ static char *at(int slot, const char *name) {
 
 /* Writes what a database has as `warploom export` does. */
 static void export_to(const char *database, const char *lines) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, lines));
   wlmi_store_close(store);
 }
@@ -427,8 +407,7 @@ TEST(layers_lie_between_the_user_and_the_system) {
   assert_int_equal(sizes[0], sizes[1]);
   assert_memory_equal(before, after, sizes[0]);
   free(before), free(after);
-  char *info;
-  assert_status(WLM_OK, wlm_context_info(context, &info));
+  GET(char *, info, wlm_context_info(context, &info));
   assert_json_at(info, "$.layers[0]", database);
   assert_json_at(info, "$.layers[1]", lines);
   wlm_string_free(info);
@@ -498,12 +477,8 @@ TEST(layers_of_other_versions) {
 }
 
 static void refuse_layer(const char *path, wlm_status expected, const char *says) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .layers = &path, .layer_count = 1);
   wlm_context *none = NULL;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.layers = &path;
-  options.layer_count = 1;
   const wlm_status status = wlm_context_create(&options, &none);
   if (status != expected || none || !strstr(wlm_error_detail(), says))
     fail_msg("%s: %s, %s", path, wlm_status_name(status), wlm_error_detail());

@@ -1,9 +1,5 @@
 /* Messages under the tuner's checks on the host device: right plans pass, and a wrong number in any kind of result, a
  * wrong position, and a write beyond a result are found. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
@@ -39,12 +35,9 @@ static int make_matrix(void) {
 }
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state) || make_matrix()) return 1;
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "");
   return wlm_context_create(&options, &context) != WLM_OK;
 }
 
@@ -64,13 +57,7 @@ typedef struct walked {
 } walked;
 
 static wlm_problem problem_of(const char *text, int64_t n, int64_t heads) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = text;
-  problem.n = n;
-  problem.heads = heads;
-  return problem;
+  return (wlm_problem)PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = text, .n = n, .heads = heads);
 }
 
 static void walked_make(walked *w, const wlm_problem *problem, const wlm_execute_args *call) {
@@ -138,14 +125,12 @@ TEST(right_results_pass) {
     for (int transpose = 0; transpose < 2; transpose++) {
       const size_t k = (i + 2 * (size_t)transpose) % 4, v = (i / 4 + k + (size_t)transpose) % 3; /* of each some */
       wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
-      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
       walked w;
       problem.dense_type = shapes[k].type;
       problem.transpose = transpose;
       problem.want_argmax = strstr(messages[i], ";max=") != NULL;
       problem.argmax_type = k % 2 ? WLM_I64 : WLM_I32;
-      call.ldb = problem.n + 3 * (int)(k % 2);
-      call.ldc = problem.n + 2 * (int)(k % 2);
+      wlm_execute_args call = EXECUTE_ARGS(.ldb = problem.n + 3 * (int)(k % 2), .ldc = problem.n + 2 * (int)(k % 2));
       walked_make(&w, &problem, &call);
       run(&w, variants[v]);
       walked_release(&w);
@@ -175,7 +160,6 @@ static void expect_mismatch(const walked *w, const char *says) {
 static void spoil_numbers(walked *w, int r) {
   const wlmi_call_array *array = find(w, "results", r);
   float *numbers = (float *)(void *)wlmi_call_array_memory(&w->operands, array);
-  double error;
   for (int64_t line = 0; line < array->lines; line += 7)
     for (int64_t j = 0; j < array->width; j += 3) {
       float *number = &numbers[line * array->ld + j], kept = *number;
@@ -185,13 +169,12 @@ static void spoil_numbers(walked *w, int r) {
       expect_mismatch(w, array->name);
       *number = kept;
     }
-  assert_status(WLM_OK, wlmi_verify_result(w->verifier, &error));
+  GET(double, error, wlmi_verify_result(w->verifier, &error));
 }
 
 static void spoil_positions(walked *w, int r) {
   const wlmi_call_array *array = find(w, "positions", r);
   int32_t *positions = (int32_t *)(void *)wlmi_call_array_memory(&w->operands, array);
-  double error;
   for (int64_t line = 0; line < array->lines; line += 5)
     for (int64_t j = 0; j < array->width; j++) {
       int32_t *position = &positions[line * array->ld + j];
@@ -202,7 +185,7 @@ static void spoil_positions(walked *w, int r) {
       }
       *position = kept;
     }
-  assert_status(WLM_OK, wlmi_verify_result(w->verifier, &error));
+  GET(double, error, wlmi_verify_result(w->verifier, &error));
 }
 
 static void expect_write(const walked *w, char *byte, int padding, const char *says) {
@@ -229,11 +212,10 @@ TEST(wrong_results_are_found) {
   for (int i = 0; i < 4; i++) {
     const int is_weighted = i % 2;
     wlm_problem problem = problem_of(is_weighted ? weighted : all_kinds, 6, 2);
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     walked w;
     problem.want_argmax = !is_weighted;
     problem.transpose = i / 2;
-    call.ldb = call.ldc = 8;
+    wlm_execute_args call = EXECUTE_ARGS(.ldb = 8, .ldc = 8);
     walked_make(&w, &problem, &call);
     run(&w, NULL);
     for (int r = 0; r < (is_weighted ? 3 : 6); r++) {
@@ -267,11 +249,10 @@ TEST(writes_before_results_are_found) {
 TEST(wrong_dropout_is_refused) {
   static const double shares[] = {1, -0.25, NAN};
   const wlm_problem problem = problem_of("sum=kept*b", 6, 2);
-  wlm_plan *plan;
   walked w;
   double error;
   walked_make(&w, &problem, NULL);
-  assert_status(WLM_OK, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
   for (int i = 0; i < 3; i++) {
     w.operands.message->call.scalars[1] = shares[i]; /* b is operand 0 */
     assert_status(WLM_ERR_INVALID_ARGUMENT, verify_plan(&w.operands, w.verifier, plan, &error));
@@ -316,7 +297,6 @@ TEST(every_row_of_large_problems) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = problem_of("sum=x*b;edge=x*b;max=b", 8, 1);
     wlmi_csr_host small = csr;
-    double error;
     walked w;
     problem.transpose = transpose;
     problem.want_argmax = 1;
@@ -326,7 +306,7 @@ TEST(every_row_of_large_problems) {
     assert_status(WLM_OK, wlmi_verifier_create_within(&w.operands, 3, &limits, &w.verifier));
     run(&w, NULL);
     assert_in_range(wlmi_verifier_rows(w.verifier), 80, 104);
-    assert_status(WLM_OK, wlmi_verify_spots(w.verifier, &error));
+    GET(double, error, wlmi_verify_spots(w.verifier, &error));
     const wlmi_call_array *edges = find(&w, "results", 1);
     float *numbers = (float *)(void *)wlmi_call_array_memory(&w.operands, edges);
     for (int64_t edge = 0; edge < 20; edge++) {
@@ -347,11 +327,8 @@ TEST(every_row_of_large_problems) {
 
 static int64_t tuned_for(const char *text, int64_t n) {
   const wlm_problem problem = problem_of(text, n, 1);
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  wlmi_upload upload;
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3);
+  GET(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
   assert_status(WLM_OK, wlm_tune(context, upload.matrix, &problem, NULL, &options));
   wlmi_upload_release(&upload);
   assert_int_equal(database_integer(database, "SELECT count(*) FROM measurement WHERE failed", NULL), 0);
@@ -361,13 +338,11 @@ static int64_t tuned_for(const char *text, int64_t n) {
 TEST(tuning) {
   const wlm_problem problem = problem_of(" sum = relu(b + e) ", 8, 1);
   const int64_t stored = tuned_for("sum=relu(b+e)", 8);
-  wlmi_upload upload;
-  wlm_plan *plan;
   assert_true(stored >= 4);
   forget_noise(database);
   assert_int_equal(tuned_for("sum = relu(b + e);", 8), stored); /* another spelling: all is known */
-  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   char *why = NULL;
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
   assert_contains(why, "fingerprint");

@@ -7,6 +7,7 @@
 
 #include "support/asserts.h"
 #include "support/bare_host.h"
+#include "support/defaults.h"
 #include "support/folder.h"
 #include "support/header.h"
 #include "warploom/warploom_attention.h"
@@ -25,11 +26,7 @@ static wlm_plan *plan;
 
 static int begin(void **state) {
   if (bare_host_begin(state)) return 1;
-  csr = (wlm_csr)WLM_CSR_INIT;
-  csr.rows = csr.cols = csr.nnz = 2;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
+  csr = (wlm_csr)CSR(.rows = 2, .cols = 2, .nnz = 2, .rowptr = rowptr, .colind = colind, .values = values);
   problem.n = 1;
   args.b = b;
   args.c = c;
@@ -61,7 +58,6 @@ static void refused(wlm_status status, const char *name, int line) {
 
 static void context_functions(void **state) {
   (void)state;
-  wlm_context *context;
   char *json;
   REFUSED("context", wlm_context_create(NULL, NULL));
   REFUSED_AND_NULL("context", wlm_context_info(NULL, &json), json);
@@ -72,7 +68,7 @@ static void context_functions(void **state) {
   wlm_context_destroy(NULL);
   setenv("XDG_DATA_HOME", "/nonexistent", 1); /* options may be NULL: then the device and the default paths are used */
   setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-  assert_status(WLM_OK, wlm_context_create(NULL, &context));
+  GET(wlm_context *, context, wlm_context_create(NULL, &context));
   wlm_context_destroy(context);
 }
 
@@ -104,11 +100,10 @@ static void one_call_function(void **state) {
 static void matrix_functions(void **state) {
   (void)state;
   wlm_matrix *made;
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
   REFUSED_AND_NULL("context", wlm_matrix_create(NULL, &csr, NULL, &made), made);
   REFUSED_AND_NULL("csr", wlm_matrix_create(bare_host, NULL, NULL, &made), made);
   REFUSED("matrix", wlm_matrix_create(bare_host, &csr, NULL, NULL));
-  options.grade = WLM_STATS_GIVEN;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN);
   REFUSED_AND_NULL("stats", wlm_matrix_create(bare_host, &csr, &options, &made), made);
   wlm_csr without = csr;
   without.rowptr = NULL;
@@ -169,8 +164,7 @@ static void plan_functions(void **state) {
   assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* the plan still works after all refused calls */
   assert_true(c[0] == 14 && c[1] == 15);
 
-  wlm_plan *online;
-  assert_status(WLM_OK, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
+  GET(wlm_plan *, online, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
   REFUSED("state", wlm_plan_online_state(online, NULL));
   REFUSED("args", wlm_plan_execute(online, NULL));
   assert_status(WLM_OK, wlm_plan_execute(online, &args));
@@ -200,7 +194,7 @@ static void measurement_functions(void **state) {
 
 static void message_functions(void **state) {
   (void)state;
-  wlm_problem message = WLM_PROBLEM_INIT, gradient = WLM_PROBLEM_INIT;
+  wlm_problem gradient = WLM_PROBLEM_INIT;
   wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   char *text;
   REFUSED("problem", wlm_message_describe(NULL, &table));
@@ -210,10 +204,7 @@ static void message_functions(void **state) {
   REFUSED_AND_NULL("by", wlm_message_gradient(&problem, NULL, &gradient, &text), text);
   REFUSED_AND_NULL("gradient", wlm_message_gradient(&problem, "b", NULL, &text), text);
   REFUSED("text", wlm_message_gradient(&problem, "b", &gradient, NULL));
-  message.operation = WLM_MESSAGE;
-  message.reduce = WLM_CUSTOM;
-  message.custom = "sum=b";
-  message.n = 2;
+  wlm_problem message = PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = "sum=b", .n = 2);
   REFUSED("wlm_execute_args.operands is NULL", wlm_spmm(bare_host, &csr, &message, &args));
   message.custom = "b:edge;sum=b"; /* kernels get no operand of it as B */
   wlm_message_args without = WLM_MESSAGE_ARGS_INIT;
@@ -253,12 +244,9 @@ static void struct_functions(void **state) {
 static void objects_of_another_context(void **state) {
   (void)state;
   static const char says[] = "created in another context";
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *other;
+  wlm_context_options options = BARE_OPTIONS(.device = "host");
   wlm_plan *made;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &other));
+  GET(wlm_context *, other, wlm_context_create(&options, &other));
 #define FOREIGN(name, call)                         \
   do {                                              \
     assert_status(WLM_ERR_INVALID_ARGUMENT, call);  \

@@ -1,8 +1,6 @@
 /* Compares wlm_spmm on the host device with plans: every operation, memory that is reused for other matrices, and calls
  * of two threads. Operands are small whole numbers, so that any kernel gives the same bits. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/problem/cell.h"
 #include "core/reference/reference.h"
@@ -90,9 +88,8 @@ TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
   static results named, rebound, one;
   static _Alignas(64) char workspace[1 << 20];
   const wlm_problem problem = request_problem(&requests[0]);
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
   test_random random = {11};
-  options.grade = WLM_STATS_ESTIMATED;
   for (int i = 0; i < 10; i++) {
     wlm_matrix *matrix, *other;
     wlm_plan *plan, *moving;
@@ -137,9 +134,7 @@ static void count_release(void *user, void *old) { (void)user, free(old); }
 TEST(only_plain_sums_are_scattered) {
   static drawn a;
   test_random random = {13};
-  wlm_problem plain = WLM_PROBLEM_INIT;
-  plain.n = DRAWN_N;
-  plain.transpose = 1;
+  wlm_problem plain = PROBLEM(.n = DRAWN_N, .transpose = 1);
   wlm_problem other[] = {plain, plain, plain, plain};
   draw_matrix(&a, &random, 1);
   assert_true(wlmi_scatter_pays(&plain, &a.csr));
@@ -155,11 +150,9 @@ TEST_BETWEEN(a_refused_scatter_is_selected_once, bare_host_begin, bare_host_end)
   static const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
   static drawn a;
   test_random random = {13};
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_stats stats;
   draw_matrix(&a, &random, 1);
-  problem.n = DRAWN_N;
-  problem.transpose = 1;
+  wlm_problem problem = PROBLEM(.n = DRAWN_N, .transpose = 1);
   assert_true(wlmi_scatter_pays(&problem, &a.csr));
   wlmi_stats_estimate(a.csr.rows, a.csr.cols, a.csr.nnz, &stats);
   const wlmi_decide_request request = {&problem, &a.csr, &stats, WLMI_USE_SCATTER, NULL};

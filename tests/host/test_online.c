@@ -1,11 +1,7 @@
 /* Online tuning on the host device. Kernels really run and are checked, but their times are planted: the device's
  * watches are replaced, so nothing depends on real time. A kernel is identified by its launch, and gets a planted time
  * by the order in which kernels are first watched; the first contender comes first. */
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,13 +127,9 @@ typedef struct bench {
 } bench;
 
 static wlm_context *open_context(const char *database, const char *templates) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.templates = templates;
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options =
+      CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "", .templates = templates);
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   real = wlmi_context_device(context)->ops;
   world = (struct world){.ops = *real};
   for (int i = 0; i < KERNELS; i++) world.seconds[i] = 1e-3;
@@ -185,9 +177,8 @@ static void bench_release(bench *b) {
 static void plant(const double *seconds, int count) { memcpy(world.seconds, seconds, (size_t)count * sizeof *seconds); }
 
 static wlm_plan *online_of(bench *b) {
-  wlm_plan *online;
   memset(world.watches, 0, sizeof world.watches);
-  assert_status(WLM_OK, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &b->options, &online));
+  GET(wlm_plan *, online, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &b->options, &online));
   assert_int_equal(wlm_plan_workspace_size(online), 0); /* an online plan allocates its own workspace */
   assert_int_equal(wlm_plan_prepared_size(online), 0);
   memset(world.launches, 0, sizeof world.launches);
@@ -218,12 +209,11 @@ static wlm_online_state tell(const wlm_plan *online) {
 /* Loads the records of a database; returns 0 if there is no database. */
 static int64_t stored(const char *path, wlmi_measurement_record **records) {
   wlm_store *store;
-  int64_t count;
   *records = NULL;
   wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, records, &count));
+  GET(int64_t, count, wlmi_store_load(store, NULL, records, &count));
   wlmi_store_close(store);
   return count;
 }
@@ -272,11 +262,9 @@ TEST(finds_the_fastest_and_stores_it) {
     wlmi_measurements_free(records, count);
     bench again;
     bench_make_on(&again, b.database, NULL, SKEWED);
-    wlm_plan *plan;
-    assert_status(WLM_OK, wlm_plan_create(again.context, again.upload.matrix, &again.problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(again.context, again.upload.matrix, &again.problem, &plan));
     assert_string_equal(wlm_plan_variant(plan), best);
-    char *text;
-    assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+    GET(char *, text, wlm_plan_explain(plan, 1, &text));
     assert_contains(text, "\"step\":\"fingerprint\"");
     wlm_string_free(text);
     wlm_plan_destroy(plan);
@@ -296,7 +284,6 @@ TEST(tuning_overrides_online_tuning) {
   bench b;
   int finalists = 0, hot = 0;
   wlmi_measurement_record *records;
-  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
   bench_make(&b);
   b.options.challengers = 2;
   plant((const double[]){1e-12, 0.5e-12, 0.7e-12}, 3); /* faster than any real kernel */
@@ -306,25 +293,21 @@ TEST(tuning_overrides_online_tuning) {
   assert_int_equal(stored(b.database, &records), 3);
   wlmi_measurements_free(records, 3);
   wlmi_context_device(b.context)->ops = real;
-  tune.min_sample_seconds = 1e-5;
-  tune.samples = 3;
-  tune.progress = count_finalists;
-  tune.user = &finalists;
+  wlm_tune_options tune =
+      TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3, .progress = count_finalists, .user = &finalists);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &tune));
   assert_true(finalists > 0);
   const int64_t count = stored(b.database, &records);
   for (int64_t i = 0; i < count; i++) hot += !strcmp(records[i].clock, "hot") && records[i].samples == 1;
   const wlmi_candidate_list *names;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
                                                 &wlmi_context_device(b.context)->info.limits, &names));
   assert_int_equal(hot, names->count);
   wlmi_candidates_drop(names);
 
-  wlm_plan *plan;
   int precise = 0;
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   for (int64_t i = 0; i < count; i++)
     precise |= !strcmp(records[i].variant, wlm_plan_variant(plan)) && !strcmp(records[i].clock, "hot") &&
                records[i].samples >= 3;
@@ -509,11 +492,10 @@ TEST(deterministic_plans_keep_their_bits) {
 }
 
 TEST(prepare_times_are_stored) {
-  char path[320];
   bench b;
   wlmi_measurement_record *records;
   int prepared = 0;
-  snprintf(path, sizeof path, "%s/prepared.db", folder.path);
+  const char *path = in_folder("prepared.db");
   bench_make_small(&b, path);
   b.problem.policy.expected_calls = 1000;
   wlm_plan *online = online_of(&b);
@@ -600,9 +582,8 @@ static int tune_and_die(const char *database) {
 
 /* A plan that is killed before its close stores nothing and creates no file. */
 TEST(a_killed_plan_stores_nothing) {
-  char path[320];
   wlmi_measurement_record *records;
-  snprintf(path, sizeof path, "%s/killed.db", folder.path);
+  const char *path = in_folder("killed.db");
   fflush(NULL);
   const pid_t child = fork();
   if (!child) {
@@ -638,8 +619,7 @@ static void check_gradient(const bench *b, wlm_plan *online, const int32_t *posi
   const size_t size = (size_t)(b->csr.cols * N) * sizeof(float);
   const int64_t calls = tell(online).calls;
   float *of_online = malloc(size), *of_plan = malloc(size);
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
   assert_status(WLM_OK, test_execute_argmax_backward(online, b->c, positions, b->exact.b, of_online, NULL));
   assert_status(WLM_OK, test_execute_argmax_backward(plan, b->c, positions, b->exact.b, of_plan, NULL));
   assert_memory_equal(of_online, of_plan, size);

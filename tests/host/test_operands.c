@@ -1,6 +1,4 @@
 /* Operands that share memory with others where they are equal; checked runs are correct with both. */
-#include <string.h>
-
 #include "core/problem/element.h"
 #include "core/synth/input.h"
 #include "support/command.h"
@@ -14,10 +12,8 @@ static wlmi_csr_host csr;
 static wlmi_upload upload;
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state)) return 1;
-  options.device = "host";
-  options.database = options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = "", .system_database = "");
   return wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read("uniform:rows=90,d=4", &csr) != WLM_OK ||
          wlmi_upload_create(context, &csr, WLM_I32, &upload) != WLM_OK;
 }
@@ -37,28 +33,19 @@ static wlmi_csr_host with_ones(float *ones) {
   return a;
 }
 
-static wlm_problem problem_of(wlm_type type) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.dense_type = type;
-  return problem;
-}
+static wlm_problem problem_of(wlm_type type) { return (wlm_problem)PROBLEM(.n = N, .dense_type = type); }
 
 static void check(wlmi_operands *operands) {
-  wlmi_verifier *verifier;
-  wlm_plan *plan;
-  double error;
-  assert_status(WLM_OK, wlmi_verifier_create(operands, 1, &verifier));
-  assert_status(WLM_OK, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
-  assert_status(WLM_OK, verify_plan(operands, verifier, plan, &error));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(operands, 1, &verifier));
+  GET(wlm_plan *, plan, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
+  GET(double, error, verify_plan(operands, verifier, plan, &error));
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
 }
 
 static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem,
                    const wlm_execute_args *call, int borrows) {
-  wlmi_operands operands;
-  assert_status(WLM_OK, wlmi_operands_create_beside(lender, context, matrix, problem, call, 1, &operands));
+  GET(wlmi_operands, operands, wlmi_operands_create_beside(lender, context, matrix, problem, call, 1, &operands));
   assert_int_equal(operands.a.rowptr == lender->a.rowptr, borrows);
   assert_int_equal(operands.call.b == lender->call.b, borrows);
   assert_int_equal(operands.call.c == lender->call.c, borrows);
@@ -68,16 +55,14 @@ static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const 
 
 TEST(equal_operands_are_shared) {
   const wlm_problem sum = problem_of(WLM_F32);
-  wlmi_operands lender;
   wlmi_upload ones, wide;
   float memory[1000];
   const wlmi_csr_host unit = with_ones(memory);
-  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &sum, NULL, 1, &lender));
+  GET(wlmi_operands, lender, wlmi_operands_create(context, upload.matrix, &sum, NULL, 1, &lender));
   assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
   assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
 
   wlm_problem problem = sum;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   problem.reduce = WLM_MAX;
   beside(&lender, upload.matrix, &problem, NULL, 1);
   beside(&lender, ones.matrix, &problem, NULL, 0);
@@ -93,7 +78,7 @@ TEST(equal_operands_are_shared) {
   problem.n = N + 1;
   beside(&lender, upload.matrix, &problem, NULL, 0);
   problem = sum;
-  call.beta = 2; /* a beta other than 0 reads the old C */
+  wlm_execute_args call = EXECUTE_ARGS(.beta = 2 /* a beta other than 0 reads the old C */);
   beside(&lender, upload.matrix, &problem, &call, 0);
   check(&lender); /* the lender still owns the shared memory */
   wlmi_upload_release(&wide);
@@ -129,11 +114,10 @@ TEST(values_over_a_pattern) {
 TEST(values_of_calls_are_refused) {
   wlm_csr given = *wlmi_matrix_csr(upload.matrix);
   wlm_problem problem = problem_of(WLM_F32);
-  wlm_matrix *matrix;
   wlmi_operands operands;
   given.values = NULL;
   given.has_values = 1;
-  assert_status(WLM_OK, wlm_matrix_create(context, &given, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &given, NULL, &matrix));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_operands_create(context, matrix, &problem, NULL, 1, &operands));
   assert_contains(wlm_error_detail(), "wlm_csr.values is NULL");
   wlmi_operands_release(&operands);
@@ -147,12 +131,9 @@ TEST(gradients_of_wide_and_tall_matrices) {
   problem.operation = WLM_ATTENTION;
   problem.transpose = 1;
   for (int i = 0; i < 2; i++) {
-    wlmi_csr_host a;
-    wlmi_upload one;
-    wlmi_operands operands;
-    assert_status(WLM_OK, wlmi_input_read(inputs[i], &a));
-    assert_status(WLM_OK, wlmi_upload_create(context, &a, WLM_I32, &one));
-    assert_status(WLM_OK, wlmi_operands_create(context, one.matrix, &problem, NULL, 1, &operands));
+    GET(wlmi_csr_host, a, wlmi_input_read(inputs[i], &a));
+    GET(wlmi_upload, one, wlmi_upload_create(context, &a, WLM_I32, &one));
+    GET(wlmi_operands, operands, wlmi_operands_create(context, one.matrix, &problem, NULL, 1, &operands));
     for (int shift = 1; shift >= 0; shift--) {
       assert_status(WLM_OK, wlmi_operands_shift(&operands, shift));
       check(&operands);

@@ -1,7 +1,4 @@
 /* Column-major B and C on the host device: every operation and type, arrays within one another, and what is refused. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/bare_host.h"
 #include "support/orders_check.h"
 #include "support/test.h"
@@ -20,24 +17,20 @@ TEST_BETWEEN(other_types, bare_host_begin, bare_host_end) {
   static double b64[COLS * N], c64[ROWS * N], got64[ROWS * N];
   static uint16_t b16[COLS * N], c16[ROWS * N], got16[ROWS * N];
   test_random random = {43};
-  wlm_csr csr = WLM_CSR_INIT;
   for (int i = 0; i < ROWS; i++) rowptr[i + 1] = rowptr[i] + i % 4;
   for (int p = 0; p < rowptr[ROWS]; p++) colind[p] = (int32_t)test_draw(&random, COLS);
   for (int i = 0; i < COLS * N; i++) b64[i] = (double)test_draw(&random, 9), b16[i] = (uint16_t)(0x3c00 + 64 * (i % 9));
-  csr.rows = ROWS, csr.cols = COLS, csr.nnz = rowptr[ROWS], csr.rowptr = rowptr, csr.colind = colind;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = rowptr[ROWS], .rowptr = rowptr, .colind = colind);
   for (int is_half = 0; is_half < 2; is_half++)
     for (int orders = 0; orders < 4; orders++) {
-      wlm_problem problem = WLM_PROBLEM_INIT;
-      wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
       const size_t size = is_half ? 2 : 8;
       void *const to = !orders ? (is_half ? (void *)c16 : c64) : is_half ? (void *)got16 : got64;
-      problem.n = N;
-      problem.dense_type = is_half ? WLM_F16 : WLM_F64;
-      problem.b_order = orders & 1 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
-      problem.c_order = orders & 2 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
+      wlm_problem problem = PROBLEM(.n = N, .dense_type = is_half ? WLM_F16 : WLM_F64,
+                                    .b_order = orders & 1 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR,
+                                    .c_order = orders & 2 ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR);
       dense b = dense_of(is_half ? (void *)b16 : b64, COLS, N, size, problem.b_order, 1);
       dense c = dense_of(to, ROWS, N, size, problem.c_order, 2);
-      args.b = b.memory, args.c = c.memory, args.ldb = b.ld, args.ldc = c.ld;
+      wlm_execute_args args = EXECUTE_ARGS(.b = b.memory, .c = c.memory, .ldb = b.ld, .ldc = c.ld);
       assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
       dense_end(&b, is_half ? (void *)b16 : b64), dense_end(&c, to);
     }
@@ -50,13 +43,10 @@ TEST_BETWEEN(arrays_within_one_larger_array, bare_host_begin, bare_host_end) {
   enum { ROWS = 5, N = 3, LD = 16 };
   static const int32_t rowptr[] = {0, 1, 2, 3, 4, 5}, colind[] = {4, 3, 2, 1, 0};
   float both[N * LD];
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  csr.rows = csr.cols = csr.nnz = ROWS, csr.rowptr = rowptr, csr.colind = colind;
-  problem.n = N, problem.b_order = problem.c_order = WLM_COLUMN_MAJOR;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .nnz = ROWS, .rowptr = rowptr, .colind = colind);
+  wlm_problem problem = PROBLEM(.n = N, .b_order = WLM_COLUMN_MAJOR, .c_order = WLM_COLUMN_MAJOR);
   for (int i = 0; i < N * LD; i++) both[i] = (float)i;
-  args.b = both, args.c = both + 8, args.ldb = args.ldc = LD;
+  wlm_execute_args args = EXECUTE_ARGS(.b = both, .c = both + 8, .ldb = LD, .ldc = LD);
   assert_status(WLM_OK, wlm_spmm(bare_host, &csr, &problem, &args));
   for (int j = 0; j < N; j++)
     for (int i = 0; i < ROWS; i++) assert_true(both[8 + j * LD + i] == (float)(j * LD + 4 - i));
@@ -76,12 +66,10 @@ TEST_BETWEEN(refuses, bare_host_begin, bare_host_end) {
   static results to;
   test_random random = {47};
   wlm_execute_args args = request_call(&requests[0], &a, &to), wrong;
-  wlm_problem problem = WLM_PROBLEM_INIT;
   draw_matrix(&a, &random, 1);
   a.csr.rows = 40, a.csr.cols = 50, a.csr.nnz = 0;
   memset(a.rowptr, 0, sizeof a.rowptr);
-  problem.n = 8;
-  problem.b_order = (wlm_order)2;
+  wlm_problem problem = PROBLEM(.n = 8, .b_order = (wlm_order)2);
   refused(&a.csr, &problem, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.b_order is 2, which is not in its enum");
   problem.b_order = WLM_COLUMN_MAJOR, problem.c_order = (wlm_order)-1;
   refused(&a.csr, &problem, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.c_order is -1");
@@ -105,11 +93,10 @@ TEST_BETWEEN(the_workspace_has_the_copies, bare_host_begin, bare_host_end) {
   static _Alignas(64) char workspace[1 << 16];
   test_random random = {49};
   wlm_problem problem = request_problem(&requests[0]);
-  wlm_matrix *matrix;
   wlm_plan *rows, *columns, *online;
   draw_matrix(&a, &random, 1);
   wlm_execute_args args = request_call(&requests[0], &a, &to);
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &a.csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &a.csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &rows));
   problem.b_order = problem.c_order = WLM_COLUMN_MAJOR;
   assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &columns));

@@ -1,9 +1,6 @@
 /* A call that runs out of memory returns WLM_ERR_OUT_OF_MEMORY, never another error and never a crash, and does not
  * change the result of a later call. Allocation k fails, alone or with all that follow it, for k = 1, 2, ... up to the
  * last one of a run: each of the first few, then fewer and fewer. WARPLOOM_FULL: every one. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/problem/spec.h"
@@ -35,10 +32,7 @@ static char variants[PROBLEMS][256]; /* the variants of the plans, without a fai
 static float expected[PROBLEMS][DRAWN_DENSE];
 
 static wlm_status open_context(wlm_context **context) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "");
   return wlm_context_create(&options, context);
 }
 
@@ -55,9 +49,7 @@ static wlm_status multiply(wlm_context *context, const wlm_problem *problem, cha
     assert_true(wlm_plan_workspace_size(plan) <= sizeof workspace);
     assert_true(wlm_plan_prepared_size(plan) <= sizeof prepared);
     snprintf(variant, 256, "%s", wlm_plan_variant(plan));
-    args = (wlm_execute_args)WLM_EXECUTE_ARGS_INIT;
-    args.b = a.b;
-    args.c = c;
+    args = (wlm_execute_args)EXECUTE_ARGS(.b = a.b, .c = c);
     if (problem->want_argmax) args.argmax = positions;
     args.workspace = workspace;
     args.workspace_size = sizeof workspace;
@@ -115,15 +107,10 @@ TEST(a_context_reports_it) {
 TEST(layers_report_it) {
   char site[300];
   const char *const layers[] = {site};
-  wlm_store *store;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.layers = layers;
-  options.layer_count = 1;
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .layers = layers, .layer_count = 1);
   snprintf(site, sizeof site, "%s/site", folder.path);
   assert_int_equal(mkdir(site, 0700), 0);
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, folder_file(&folder, "site/a.jsonl")));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "site/b.archive"), NULL, 0, NULL));
@@ -145,9 +132,8 @@ TEST(a_product_reports_it) {
   for (int mode = 0; mode < 2; mode++)
     for (int i = 0; i < PROBLEMS; i++)
       for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
-        wlm_context *context;
         char variant[256];
-        assert_status(WLM_OK, open_context(&context));
+        GET(wlm_context *, context, open_context(&context));
         failing_malloc_begin(k, modes[mode].count);
         const wlm_status status = multiply(context, &problems[i], variant);
         failures = failing_malloc_end();
@@ -171,8 +157,7 @@ static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
 /* A generator whose first kernel ran out of memory still makes all others. */
 TEST(a_generator_stays_whole) {
   wlmi_program wanted = {0}, program = {0};
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, emit(generator, &wanted));
   wlmi_generator_destroy(generator);
   for (int64_t k = 1, failures = 1; failures; k = next(k, 500)) {
@@ -191,13 +176,10 @@ TEST(a_generator_stays_whole) {
 }
 
 TEST(one_call_reports_it) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a.b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = a.b, .c = c);
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
-      wlm_context *context;
-      assert_status(WLM_OK, open_context(&context));
+      GET(wlm_context *, context, open_context(&context));
       failing_malloc_begin(k, modes[mode].count);
       const wlm_status status = wlm_spmm(context, &a.csr, &problems[1], &args);
       failures = failing_malloc_end();
@@ -218,8 +200,7 @@ static wlm_status refresh_export_import(wlm_context *context) {
 }
 
 TEST(a_store_reports_it) {
-  wlm_context *context;
-  assert_status(WLM_OK, open_context(&context));
+  GET(wlm_context *, context, open_context(&context));
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 200)) {
       failing_malloc_begin(k, modes[mode].count);
@@ -246,16 +227,12 @@ TEST(a_failure_without_memory_is_reported) {
 
 static void put_case(void) {
   static const char *const names[] = {TUNED, "host_row/rows=128,tile=16", "host_row/rows=16,tile=16"};
-  wlm_context *context;
-  wlm_matrix *matrix;
-  wlm_store *store;
   wlmi_measurement_record records[3];
-  wlmi_spec spec;
   char key[WLMI_SPEC_KEY];
-  assert_status(WLM_OK, open_context(&context));
-  assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
+  GET(wlm_context *, context, open_context(&context));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   assert_status(WLM_OK, wlmi_matrix_fingerprint(matrix));
-  assert_status(WLM_OK, wlmi_context_spec(context, matrix, &problems[0], &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(context, matrix, &problems[0], &spec));
   wlmi_spec_key(&spec, key);
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   for (int i = 0; i < 3; i++) {
@@ -274,7 +251,7 @@ static void put_case(void) {
                                            .made_at = 1700000000};
     wlmi_context_device_record(context, &records[i].device);
   }
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, 3));
   wlmi_store_close(store);
   wlm_matrix_destroy(matrix);
@@ -321,9 +298,7 @@ static int setup(void **state) {
     assert_status(WLM_OK, multiply(context, &problems[i], variants[i]));
     memcpy(expected[i], c, sizeof c);
   }
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a.b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = a.b, .c = c);
   assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problems[1], &args));
   assert_string_equal(variants[0], TUNED);
   wlm_context_destroy(context);

@@ -1,8 +1,4 @@
 /* Tuning in one process (the command) and choosing by the stored measurements in another (this test). */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/synth/input.h"
 #include "select/case.h"
 #include "support/command.h"
@@ -19,20 +15,13 @@ static char database[320];
 
 /* Creates a plan with the database; gives its variant and the text of explain. */
 static void plan_for(const char *input, const char *database_path, char variant[WLMI_VARIANT_NAME], char **why) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
   wlmi_csr_host csr = {0};
-  wlmi_upload upload;
-  wlm_plan *plan;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  options.device = "host";
-  options.database = database_path;
-  options.system_database = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_problem problem = PROBLEM(.n = N);
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database_path, .system_database = "");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   assert_status(WLM_OK, wlmi_input_read(input, &csr));
-  assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &upload));
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, why));
   assert_true(json_is_valid(*why));
@@ -44,13 +33,10 @@ static void plan_for(const char *input, const char *database_path, char variant[
 
 /* The fastest and the slowest finalist of the stored measurements. */
 static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME]) {
-  wlm_store *store;
   wlmi_measurement_record *records;
-  wlmi_cases choices;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
-  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
+  GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   assert_int_equal(choices.count, 1);
   const wlmi_case *c = choices.list;
   assert_true(c->count > 2);
@@ -63,9 +49,7 @@ static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME
 
 TEST(tuned_winner_is_dispatched) {
   char best[WLMI_VARIANT_NAME], worst[WLMI_VARIANT_NAME], variant[WLMI_VARIANT_NAME], *why;
-  command c;
-  command_expect(&c, &folder, 0, "tune", TUNED, "-n", "24", "--device", "host", "--db", database);
-  command_release(&c);
+  RUN(0, "tune", TUNED, "-n", "24", "--device", "host", "--db", database);
   winner(best, worst);
 
   plan_for(TUNED, database, variant, &why);
@@ -86,14 +70,12 @@ TEST(tuned_winner_is_dispatched) {
   assert_json_at(why, "$.step", "rule");
   wlm_string_free(why);
 
-  command_expect(&c, &folder, 0, "explain", TUNED, "-n", "24", "--device", "host", "--db", database);
+  command c = RUN(0, "explain", TUNED, "-n", "24", "--device", "host", "--db", database);
   assert_contains(c.out, best);
   assert_contains(c.out, "fingerprint");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", TUNED, "-n", "24", "--device", "host", "--db", database, "--check");
+  c = RUN(0, "run", TUNED, "-n", "24", "--device", "host", "--db", database, "--check");
   assert_contains(c.out, best);
   assert_contains(c.out, "verified: max_rel_err=");
-  command_release(&c);
 }
 
 static wlm_status find_variant(void *user, const char *id, const wlmi_measurement_record *record) {
@@ -106,10 +88,9 @@ static wlm_status find_variant(void *user, const char *id, const wlmi_measuremen
 /* If the stored times say that the slowest kernel is the fastest, it is chosen: measurements decide, not rules. */
 TEST(measurements_decide) {
   char best[WLMI_VARIANT_NAME], worst[WLMI_VARIANT_NAME], variant[WLMI_VARIANT_NAME], *why;
-  wlm_store *store;
   winner(best, worst);
   wlmi_measurement_record record = {.variant = worst};
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, find_variant, &record));
   assert_true(record.time_ps > 1);
   record.time_ps = 1;

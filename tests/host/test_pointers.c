@@ -1,9 +1,4 @@
 /* Invalid addresses are refused with a message before a kernel gets them. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/test.h"
@@ -17,14 +12,7 @@ static float b[COLS * N + 1], c[ROWS * N + 1], dvalues[NNZ + 1], db[COLS * N + 1
 static int32_t arg[ROWS * N + 1];
 
 static wlm_csr small(void) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
-  return csr;
+  return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
 }
 
 static void assert_refused(wlm_status status, const char *says) {
@@ -36,8 +24,7 @@ static void assert_refused(wlm_status status, const char *says) {
 static void *off(const void *address, size_t bytes) { return (char *)(uintptr_t)address + bytes; }
 
 static wlm_plan *plan_of(wlm_matrix *matrix, const wlm_problem *problem) {
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, problem, &plan));
   return plan;
 }
 
@@ -62,17 +49,13 @@ TEST(matrix_pointers) {
 }
 
 TEST(product_pointers) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix;
   wlm_plan *plan;
   const wlm_csr csr = small();
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  problem.n = N;
-  problem.epilogue.bias = 1;
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_problem problem = PROBLEM(.n = N, .epilogue.bias = 1);
   plan = plan_of(matrix, &problem);
   assert_refused(test_execute(plan, b, c, NULL), "wlm_plan_execute: bias is NULL");
-  call.bias = off(b, 2);
+  wlm_execute_args call = EXECUTE_ARGS(.bias = off(b, 2));
   assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_plan_execute: bias is 0x");
   call.bias = b + 1;
   assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
@@ -93,11 +76,7 @@ TEST(product_pointers) {
   assert_true(size > 0);
   char *workspace = aligned_alloc(16, (size + 31) / 16 * 16);
   assert_refused(test_execute(plan, b, c, off(workspace, 8)), "workspace is 0x");
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = b;
-  args.c = c;
-  args.workspace = workspace;
-  args.workspace_size = size - 1;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .workspace = workspace, .workspace_size = size - 1);
   assert_refused(wlm_plan_execute(plan, &args), "workspace_size is");
   args.workspace_size = size;
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
@@ -119,12 +98,9 @@ TEST(product_pointers) {
 }
 
 TEST(sddmm_pointers) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_matrix *matrix;
   const wlm_csr csr = small();
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  problem.n = N;
-  problem.operation = WLM_SDDMM;
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_problem problem = PROBLEM(.n = N, .operation = WLM_SDDMM);
   wlm_plan *plan = plan_of(matrix, &problem);
   assert_refused(test_execute_sddmm(plan, off(c, 2), b, dvalues, NULL), "wlm_plan_execute: x is 0x");
   assert_refused(test_execute_sddmm(plan, c, off(b, 2), dvalues, NULL), "b is 0x");
@@ -137,15 +113,12 @@ TEST(sddmm_pointers) {
 /* B may be NULL only if the message does not read it. */
 TEST(messages_that_do_not_read_b) {
   static const int product[] = {1, 1, 0, 1, 1, 1, 1, 1}, gradient[] = {1, 0, 0, 0, 0, 0, 1, 1};
-  wlm_matrix *matrix;
   const wlm_csr csr = small();
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int message = WLM_MUL; message <= WLM_RDIV; message++) {
     const wlm_status of_product = product[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
     const wlm_status of_gradient = gradient[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.n = N;
-    problem.message = (wlm_message)message;
+    wlm_problem problem = PROBLEM(.n = N, .message = (wlm_message)message);
     wlm_plan *plan = plan_of(matrix, &problem);
     assert_int_equal(of_product, test_execute(plan, NULL, c, NULL));
     if (!product[message]) assert_true(c[0] == 3 && c[N] == -0.5f);
@@ -162,10 +135,7 @@ TEST(messages_that_do_not_read_b) {
     assert_int_equal(of_gradient, test_execute_argmax_backward(plan, c, arg, NULL, db, dvalues));
     wlm_plan_destroy(plan);
   }
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = "message=a*a;init=0;reduce=acc+x";
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_CUSTOM, .custom = "message=a*a;init=0;reduce=acc+x");
   wlm_plan *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, NULL, c, NULL));
   assert_true(c[0] == 5 && c[N] == 1.25f);
@@ -178,19 +148,10 @@ TEST(messages_that_do_not_read_b) {
 static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ldb, int64_t ldc, int transpose) {
   static _Alignas(16) char workspace[1 << 16];
   const wlm_csr csr = small();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix;
-  problem.n = N;
-  problem.transpose = transpose;
-  problem.policy.expected_calls = 100;
-  args.b = memory + at_b;
-  args.c = memory + at_c;
-  args.ldb = ldb;
-  args.ldc = ldc;
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_problem problem = PROBLEM(.n = N, .transpose = transpose, .policy.expected_calls = 100);
+  wlm_execute_args args = EXECUTE_ARGS(.b = memory + at_b, .c = memory + at_c, .ldb = ldb, .ldc = ldc,
+                                       .workspace = workspace, .workspace_size = sizeof workspace);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_plan *plan = plan_of(matrix, &problem);
   const wlm_status status = wlm_plan_execute(plan, &args);
   assert_int_equal(wlm_spmm(bare_host, &csr, &problem, &args), status);
@@ -247,18 +208,13 @@ TEST(results_that_overlap_others) {
     _Alignas(16) char workspace[1 << 16];
   } m;
   wlm_csr csr = small();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix;
   memcpy(m.rowptr, rowptr, sizeof rowptr);
   memcpy(m.colind, colind, sizeof colind);
   csr.rowptr = m.rowptr, csr.colind = m.colind, csr.values = m.values;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  problem.n = N;
-  problem.reduce = WLM_MAX;
-  problem.want_argmax = problem.epilogue.bias = 1;
-  args.b = m.b, args.c = m.c, args.bias = m.bias, args.argmax = m.argmax;
-  args.workspace = m.workspace, args.workspace_size = sizeof m.workspace;
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .want_argmax = 1, .epilogue.bias = 1);
+  wlm_execute_args args = EXECUTE_ARGS(.b = m.b, .c = m.c, .bias = m.bias, .argmax = m.argmax, .workspace = m.workspace,
+                                       .workspace_size = sizeof m.workspace);
 #define SHARES(field, with, says)                        \
   do {                                                   \
     wlm_execute_args bad = args;                         \
@@ -303,15 +259,13 @@ TEST(results_that_overlap_others) {
 /* What a call gives, and the problem does not have. */
 TEST(forgotten_fields_of_the_problem) {
   wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix;
   wlm_plan *plan;
   const wlm_csr csr = small();
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_refused(wlm_plan_create(bare_host, matrix, &problem, &plan), "wlm_problem.n is not given");
   problem.n = N;
   plan = plan_of(matrix, &problem);
-  call.bias = b;
+  wlm_execute_args call = EXECUTE_ARGS(.bias = b);
   assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_problem.epilogue.bias is 0");
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -321,20 +275,14 @@ TEST(forgotten_fields_of_the_problem) {
 TEST(fields_of_a_call) {
   static const double not_finite[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
   const wlm_csr csr = small();
-  wlm_matrix *matrix;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int operation = WLM_SPMM; operation <= WLM_SDDMM; operation++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.n = N;
-    problem.operation = (wlm_operation)operation;
+    wlm_problem problem = PROBLEM(.n = N, .operation = (wlm_operation)operation);
     wlm_plan *plan = plan_of(matrix, &problem);
     for (int i = 0; i < 2 + 2 * 3 + 2; i++) {
       const int64_t most = UINT32_MAX / sizeof(float);
-      wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
+      wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .dvalues = c, .x = c);
       char says[64];
-      args.b = b;
-      args.c = args.dvalues = c;
-      args.x = c;
       if (i < 2) {
         *(i ? &args.ldc : &args.ldb) = N - 1;
         snprintf(says, sizeof says, "wlm_plan_execute: %s is 32, must be 33 to ", i ? "ldc" : "ldb");
@@ -357,15 +305,12 @@ TEST(fields_of_a_call) {
 /* Values may be passed to a call only if the plan has values. */
 TEST(values_of_a_call) {
   static const float twice[] = {2, 4, -2, 1};
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = small();
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float once[ROWS * N], again[ROWS * N];
-  wlm_matrix *matrix;
-  problem.n = N;
-  call.values = twice;
+  wlm_problem problem = PROBLEM(.n = N);
+  wlm_execute_args call = EXECUTE_ARGS(.values = twice);
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_plan *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, b, once, NULL));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, again, NULL));
@@ -384,14 +329,11 @@ TEST(values_of_a_call) {
 
 /* With has_values the matrix has no array of values, and each call gives them. */
 TEST(values_only_with_calls) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_csr csr = small();
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float wanted[ROWS * N];
-  wlm_matrix *matrix;
-  problem.n = N;
+  wlm_problem problem = PROBLEM(.n = N);
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_plan *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, b, wanted, NULL));
   wlm_plan_destroy(plan);
@@ -399,7 +341,7 @@ TEST(values_only_with_calls) {
 
   csr.values = NULL;
   csr.has_values = 1;
-  call.values = values;
+  wlm_execute_args call = EXECUTE_ARGS(.values = values);
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   plan = plan_of(matrix, &problem);
   assert_refused(test_execute(plan, b, c, NULL), "wlm_execute_args.values is NULL, and so is wlm_csr.values");

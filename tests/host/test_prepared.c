@@ -1,9 +1,6 @@
 /* Prepared plans from the template to the command, on the host device, with a family that prepares and one that does
  * not, in a test's folder of templates. Planted measurements decide which is chosen, not real times. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "db/store.h"
@@ -91,10 +88,8 @@ static int begin(void **state) {
 
 /* Stores a measurement of this matrix and problem, as the tuner does. */
 static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepare_ps) {
-  wlmi_spec spec;
-  wlm_store *store;
   char key[WLMI_SPEC_KEY];
-  assert_status(WLM_OK, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
   wlmi_spec_key(&spec, key);
   wlmi_measurement_record record = {.stats = test_stats_of(&b->csr),
                                     .variant = (char *)variant,
@@ -106,7 +101,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
                                     .samples = 9,
                                     .calls_per_sample = 10};
   wlmi_context_device_record(b->context, &record.device);
-  assert_status(WLM_OK, wlmi_store_open(b->database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b->database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
   assert_status(WLM_OK, wlm_context_refresh(b->context));
@@ -119,9 +114,8 @@ static void plant_both(bench *b) {
 }
 
 static wlm_plan *plan_for(bench *b, int64_t calls) {
-  wlm_plan *plan;
   b->problem.policy.expected_calls = calls;
-  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
   return plan;
 }
 
@@ -129,19 +123,15 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 
 TEST(the_kernels_are_correct) {
   static const char *const variants[] = {"plain", "ready"};
-  wlmi_generator *generator;
-  wlmi_device *device;
-  assert_status(WLM_OK, wlmi_generator_create(templates, &generator));
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_generator *, generator, wlmi_generator_create(templates, &generator));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   for (int i = 0; i < 2; i++) {
-    wlmi_program program;
     wlmi_spec spec = emit_spec(33);
-    const wlmi_candidate_list *list;
     const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .seed = 5};
-    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &list));
+    GET(const wlmi_candidate_list *, list, wlmi_generator_describe(generator, &spec, &device->info.limits, &list));
     assert_int_equal(wlmi_candidate_named(list, variants[i])->prepares, i);
     wlmi_candidates_drop(list);
-    assert_status(WLM_OK, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
+    GET(wlmi_program, program, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
     assert_status(WLM_OK, kernel_check_program(&check, &program));
     wlmi_program_release(&program);
   }
@@ -161,12 +151,8 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
 }
 
 static wlm_tune_options quick(int *prepared) {
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  options.progress = listen_to;
-  options.user = prepared;
-  return options;
+  return (wlm_tune_options)TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3, .progress = listen_to,
+                                        .user = prepared);
 }
 
 static void check_record(void *user, const wlmi_measurement_record *record) {
@@ -178,11 +164,9 @@ static void check_record(void *user, const wlmi_measurement_record *record) {
 
 /* Each candidate has a screening run; each correct one also a precise and a cold time. */
 static void check_stored(const bench *b, int preparing_fails) {
-  wlm_store *store;
   wlmi_measurement_record *records;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_store_open(b->database, WLMI_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  GET(wlm_store *, store, wlmi_store_open(b->database, WLMI_STORE_READ, &store));
+  GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, preparing_fails ? 4 : 6);
   for (int64_t i = 0; i < count; i++) check_record(&preparing_fails, &records[i]);
   wlmi_measurements_free(records, count);
@@ -194,14 +178,13 @@ static void check_stored(const bench *b, int preparing_fails) {
 TEST(preparing_is_measured) {
   bench b, other;
   int prepared = 0;
-  char *lines;
   int64_t added = -1;
   wlm_tune_options options = quick(&prepared);
   bench_make(&b, templates, INPUT, N);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
   assert_int_equal(prepared, 2); /* two prepared candidates, since each kind has its own finalists */
   check_stored(&b, 0);
-  assert_status(WLM_OK, wlm_export_string(b.context, &lines));
+  GET(char *, lines, wlm_export_string(b.context, &lines));
   assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 3);
   bench_make(&other, templates, INPUT, N);
   assert_status(WLM_OK, wlm_import_string(other.context, lines, &added));
@@ -292,8 +275,7 @@ TEST(old_measurements_imply_no_preparation) {
 }
 
 static void check_explained(const wlm_plan *plan, const char *in_text, const char *const (*in_json)[2]) {
-  char *text;
-  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_contains(text, in_text);
   wlm_string_free(text);
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
@@ -342,27 +324,21 @@ TEST(explain_shows_the_break_even) {
 
 TEST(unprepared_plans_are_not_ready) {
   bench b;
-  wlm_plan *plan;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  double error;
   bench_make(&b, templates, INPUT, N);
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
+  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   /* a variant named by the caller may need preparation, even for a single call */
-  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
-  args.b = operands.call.b;
-  args.c = operands.output[0].buffer.memory;
-  args.prepared = (void *)(uintptr_t)8; /* misaligned */
+  wlm_execute_args args = EXECUTE_ARGS(.b = operands.call.b, .c = operands.output[0].buffer.memory,
+                                       .prepared = (void *)(uintptr_t)8 /* misaligned */);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
   assert_contains(wlm_error_detail(), "prepared");
-  assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
+  GET(double, error, verify_plan(&operands, verifier, plan, &error));
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
   wlmi_operands_release(&operands);
@@ -390,20 +366,16 @@ static void *call_again_and_again(void *user) {
 TEST(one_preparation_serves_many_calls) {
   enum { THREADS = 4 };
   bench b;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  plan_memory memory;
   caller callers[THREADS];
   pthread_t threads[THREADS];
-  double error;
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 3, &verifier));
-  assert_status(WLM_OK, plan_memory_make(&operands, plan, &memory));
-  assert_status(WLM_OK, verify_with(&operands, verifier, plan, &memory, &error));
+  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
+  GET(plan_memory, memory, plan_memory_make(&operands, plan, &memory));
+  GET(double, error, verify_with(&operands, verifier, plan, &memory, &error));
   float *c = operands.output[0].buffer.memory, expected[ROWS * N];
   memcpy(expected, c, sizeof expected);
   for (int i = 0; i < THREADS; i++) {
@@ -433,31 +405,25 @@ TEST(the_command_prepares) {
   plant_both(&b);
   assert_int_equal(setenv("WARPLOOM_TEMPLATES", templates, 1), 0);
 #define COMMON "-n", "9", "--device", "host", "--db", b.database
-  command_expect(&c, &folder, 0, "run", INPUT, COMMON, "--calls", "1000", "--check", "--json");
+  c = RUN(0, "run", INPUT, COMMON, "--calls", "1000", "--check", "--json");
   assert_json_at(c.out, "$.runs[0].variant", "ready");
   assert_json_at(c.out, "$.runs[0].prepared_bytes", "744");
   assert_json_at(c.out, "$.verified", "1");
   char *prepare = json_at(c.out, "$.runs[0].prepare_us");
   assert_true(prepare && strtod(prepare, NULL) > 0);
   free(prepare);
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", INPUT, COMMON, "--calls", "1000");
+  c = RUN(0, "run", INPUT, COMMON, "--calls", "1000");
   assert_contains(c.out, "prepare_us");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "run", INPUT, COMMON);
+  c = RUN(0, "run", INPUT, COMMON);
   assert_contains(c.out, "plain");
   assert_null(strstr(c.out, "prepare"));
-  command_release(&c);
-  command_expect(&c, &folder, 0, "explain", INPUT, COMMON, "--calls", "10");
+  c = RUN(0, "explain", INPUT, COMMON, "--calls", "10");
   assert_contains(c.out, "calls     10 expected");
   assert_contains(c.out, "pays from 9 calls on");
-  command_release(&c);
-  command_expect(&c, &folder, 2, "explain", INPUT, COMMON, "--calls", "0");
+  c = RUN(2, "explain", INPUT, COMMON, "--calls", "0");
   assert_contains(c.err, "--calls must be 1 or more, not 0");
-  command_release(&c);
-  command_expect(&c, &folder, 0, "tune", INPUT, COMMON);
+  c = RUN(0, "tune", INPUT, COMMON);
   assert_contains(c.out, "prepare us");
-  command_release(&c);
   assert_int_equal(unsetenv("WARPLOOM_TEMPLATES"), 0);
   bench_release(&b);
 }

@@ -1,8 +1,5 @@
 /* wlm_plan_rebind on the host device: a rebound plan gives the same result as a new plan for that matrix, and a refused
  * rebind changes nothing. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/csr/transpose.h"
 #include "support/calls.h"
 #include "support/drawn.h"
@@ -35,12 +32,8 @@ static const char ready_kernel[] =
     "WLM_KERNEL(ready) { *(float *)args->c = *(const float *)args->prepared; }\n";
 
 static wlm_context *open_context(const char *templates) {
-  wlm_context *opened;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.templates = templates;
-  assert_status(WLM_OK, wlm_context_create(&options, &opened));
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .templates = templates);
+  GET(wlm_context *, opened, wlm_context_create(&options, &opened));
   return opened;
 }
 
@@ -67,16 +60,10 @@ typedef struct results {
 } results;
 
 static wlm_execute_args call_of(const drawn *d, results *to) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   static _Alignas(64) char workspace[1 << 20];
-  args.b = d->b;
-  args.c = to->c;
-  args.argmax = to->argmax;
-  args.argmax_db = to->db;
-  args.dvalues = args.argmax_dvalues = to->dvalues;
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
-  return args;
+  return (wlm_execute_args)EXECUTE_ARGS(.b = d->b, .c = to->c, .argmax = to->argmax, .argmax_db = to->db,
+                                        .dvalues = to->dvalues, .argmax_dvalues = to->dvalues, .workspace = workspace,
+                                        .workspace_size = sizeof workspace);
 }
 
 /* Compares the rebound plan with a new one: the product and, with argmax indices, the gradients. */
@@ -96,16 +83,13 @@ static void expect_as_alone(const wlm_plan *plan, const wlm_problem *problem, co
 }
 
 static wlm_plan *plan_of(wlm_context *of, const wlm_csr *csr, const wlm_problem *problem, wlm_matrix **matrix) {
-  wlm_plan *plan;
   assert_status(WLM_OK, wlm_matrix_create(of, csr, NULL, matrix));
-  assert_status(WLM_OK, wlm_plan_create(of, *matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(of, *matrix, problem, &plan));
   return plan;
 }
 
 static wlm_problem problem_of(int want_argmax) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = DRAWN_N;
-  problem.want_argmax = want_argmax;
+  wlm_problem problem = PROBLEM(.n = DRAWN_N, .want_argmax = want_argmax);
   if (want_argmax) problem.reduce = WLM_MAX;
   return problem;
 }
@@ -155,11 +139,9 @@ TEST(the_workspace_size_follows) {
   static results to;
   test_random random = {6};
   const wlm_problem problem = problem_of(0);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   draw_matrix(&d, &random, 1);
-  assert_status(WLM_OK, wlm_matrix_create(other, &d.csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create_variant(other, matrix, &problem, "spaced", &plan));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(other, &d.csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(other, matrix, &problem, "spaced", &plan));
   for (int i = 0; i < 10; i++) {
     assert_int_equal(wlm_plan_workspace_size(plan), 16 * d.csr.rows);
     wlm_execute_args args = call_of(&d, &to);
@@ -202,19 +184,16 @@ TEST(plans_of_a_size) {
   test_random random = {16};
   for (int kind = 0; kind < 8; kind++) {
     wlm_problem problem = problem_of(kind / 4);
-    wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-    wlm_matrix *matrix;
-    wlm_plan *plan;
     problem.transpose = kind / 2 % 2;
     problem.policy.expected_calls = 1000;
     draw_matrix(&d, &random, kind % 2);
     wlm_csr size = d.csr;
     size.rowptr = size.colind = size.values = NULL;
     size.has_values = kind % 2;
-    options.grade = WLM_STATS_ESTIMATED;
-    assert_status(WLM_OK, wlm_matrix_create(context, &size, &options, &matrix));
+    wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
+    GET(wlm_matrix *, matrix, wlm_matrix_create(context, &size, &options, &matrix));
     assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_validate(matrix, NULL, NULL));
-    assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
     wlm_matrix_destroy(matrix);
     for (int i = 0; i < 10; i++) {
       wlm_execute_args args = call_of(&d, &moved);

@@ -1,12 +1,8 @@
 /* A context that records problems for which nothing similar was tuned, on the host device: which problems it records,
  * when they are written to the database, and that the synthetic matrices made from them have the recorded stats. */
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,12 +30,9 @@ typedef struct bench {
 } bench;
 
 static void bench_make_on(bench *b, const char *database, int record) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   snprintf(b->database, sizeof b->database, "%s", database);
-  options.device = "host";
-  options.database = b->database;
-  options.system_database = "";
-  options.record = record;
+  wlm_context_options options =
+      CONTEXT_OPTIONS(.device = "host", .database = b->database, .system_database = "", .record = record);
   assert_status(WLM_OK, wlm_context_create(&options, &b->context));
   assert_status(WLM_OK, wlmi_input_read(INPUT, &b->csr));
   assert_status(WLM_OK, wlmi_upload_create(b->context, &b->csr, WLM_I32, &b->upload));
@@ -57,16 +50,10 @@ static void bench_release(bench *b) {
   wlm_context_destroy(b->context);
 }
 
-static wlm_problem problem_of(int64_t n, wlm_reduce reduce) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  problem.reduce = reduce;
-  return problem;
-}
+static wlm_problem problem_of(int64_t n, wlm_reduce reduce) { return (wlm_problem)PROBLEM(.n = n, .reduce = reduce); }
 
 static void make_plan(const bench *b, const wlm_problem *problem) {
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
   wlm_plan_destroy(plan);
 }
 
@@ -74,11 +61,10 @@ static void make_plan(const bench *b, const wlm_problem *problem) {
 static int64_t recorded(const bench *b, wlmi_recorded **list) {
   wlm_store *store;
   wlmi_recorded *found;
-  int64_t count;
   wlm_status status = wlmi_store_open(b->database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlmi_store_load_recorded(store, NULL, &found, &count));
+  GET(int64_t, count, wlmi_store_load_recorded(store, NULL, &found, &count));
   wlmi_store_close(store);
   if (list)
     *list = found;
@@ -108,9 +94,8 @@ TEST(each_problem_is_written_once_at_the_end) {
   const int64_t count = recorded(&b, &list);
   assert_int_equal(count, 3);
   for (int64_t i = 0; i < count; i++) {
-    wlmi_spec spec;
     assert_int_equal(strncmp(list[i].device_class, "host/", 5), 0);
-    assert_status(WLM_OK, wlmi_spec_from_key(list[i].problem, list[i].n, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_from_key(list[i].problem, list[i].n, &spec));
     assert_int_equal(list[i].stats.nnz, stats.nnz);
     if (spec.problem.transpose)
       assert_true(list[i].stats.cv != stats.cv && spec.problem.reduce == WLM_MAX);
@@ -139,28 +124,23 @@ TEST(nothing_is_recorded_by_default) {
 TEST(only_untuned_problems_are_recorded) {
   const wlm_problem sum = problem_of(12, WLM_SUM), beside = problem_of(14, WLM_SUM), far = problem_of(64, WLM_SUM);
   wlm_problem pinned = problem_of(200, WLM_SUM);
-  wlm_tune_options tune = WLM_TUNE_OPTIONS_INIT;
-  wlm_plan *plan;
+  wlm_tune_options tune = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3);
   bench b;
-  wlm_store *store;
   wlmi_recorded *list;
   char hex[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
   wlmi_text device_class = {0};
   wlmi_device_record device;
-  wlmi_spec spec;
-  tune.min_sample_seconds = 1e-5;
-  tune.samples = 3;
   bench_make(&b, "near.db", 1);
-  assert_status(WLM_OK, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
   wlm_plan_destroy(plan);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, NULL, &tune));
   wlmi_context_device_record(b.context, &device);
   wlmi_device_class(&device, &device_class);
   const wlm_stats stats = test_stats_of(&b.csr);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, hex);
-  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &pinned, &spec));
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   const wlmi_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
@@ -304,12 +284,10 @@ TEST(an_unwritable_database_is_reported) {
 
 TEST(online_tuning_writes_at_its_close) {
   const wlm_problem sum = problem_of(8, WLM_SUM);
-  wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
-  wlm_plan *plan;
+  wlm_online_options options = ONLINE_OPTIONS(.challengers = 0);
   bench b;
-  options.challengers = 0;
   bench_make(&b, "online.db", 1);
-  assert_status(WLM_OK, wlm_plan_create_online(b.context, b.upload.matrix, &sum, &options, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create_online(b.context, b.upload.matrix, &sum, &options, &plan));
   assert_int_equal(recorded(&b, NULL), 0);
   assert_status(WLM_OK, wlm_plan_online_close(plan));
   assert_int_equal(recorded(&b, NULL), 1);
@@ -347,10 +325,9 @@ TEST(killed_before_its_end) {
 /* The synthetic matrix has the recorded stats, in about the same bucket. */
 static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   char name[WLMI_STAND_IN_NAME];
-  wlmi_csr_host csr;
   wlm_stats got;
   wlmi_stand_in_name(wanted, name);
-  assert_status(WLM_OK, wlmi_input_read(name, &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
   got = test_stats_of(&csr);
   assert_int_equal(got.rows, wanted->rows);
   assert_int_equal(got.cols, wanted->cols);
@@ -371,9 +348,8 @@ TEST(synthetic_matrices_have_the_stats) {
                                        "synth:rows=200,cols=90000,d=300.25,cv=0.4",
                                        "uniform:rows=777,d=13"};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    wlmi_csr_host csr;
     wlm_stats stats;
-    assert_status(WLM_OK, wlmi_input_read(inputs[i], &csr));
+    GET(wlmi_csr_host, csr, wlmi_input_read(inputs[i], &csr));
     stats = test_stats_of(&csr);
     assert_alike(&stats, 0.1);
     wlmi_csr_host_release(&csr);
@@ -392,9 +368,8 @@ TEST(synthetic_matrices_for_impossible_stats) {
   };
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     char name[WLMI_STAND_IN_NAME];
-    wlmi_csr_host csr;
     wlmi_stand_in_name(&odd[i], name);
-    assert_status(WLM_OK, wlmi_input_read(name, &csr));
+    GET(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
     assert_int_equal(csr.rows, odd[i].rows);
     assert_int_equal(csr.cols, odd[i].cols);
     assert_true(csr.nnz > 0);
@@ -416,26 +391,21 @@ TEST(synthetic_matrices_have_the_types) {
   bench_make(&b, "types.db", 0);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     wlmi_spec spec, made;
-    wlmi_upload upload;
-    wlmi_matrix_view view;
     char key[WLMI_SPEC_KEY];
-    double error;
     assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 8, &spec));
-    assert_status(WLM_OK, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));
+    GET(wlmi_upload, upload, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));
     assert_status(WLM_OK, wlmi_context_spec(b.context, upload.matrix, &spec.problem, &made));
     wlmi_spec_key(&made, key);
     assert_string_equal(key, keys[i]);
-    assert_status(WLM_OK, wlmi_matrix_see(upload.matrix, &spec.problem, &view));
+    GET(wlmi_matrix_view, view, wlmi_matrix_see(upload.matrix, &spec.problem, &view));
     assert_true(view.stats->rows == 300 && view.stats->cols == 700 && view.stats->nnz == 2400);
     assert_int_equal(view.stats->longest, 40);
 
     wlmi_operands operands; /* products with the matrix are correct */
-    wlmi_verifier *verifier;
-    wlm_plan *plan;
     assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
-    assert_status(WLM_OK, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
-    assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-    assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
+    GET(wlm_plan *, plan, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
+    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+    GET(double, error, verify_plan(&operands, verifier, plan, &error));
     wlmi_verifier_destroy(verifier);
     wlm_plan_destroy(plan);
     wlmi_operands_release(&operands);

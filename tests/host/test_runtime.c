@@ -1,9 +1,6 @@
 /* The public API on the host device: what a program that embeds warploom sees. */
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/calls.h"
@@ -18,22 +15,12 @@ static const float values[] = {1, 2, -1, 0.5f, 4, 3};
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 3 };
 
 static wlm_csr small_csr(wlm_index type) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = type == WLM_I32 ? (const void *)rowptr32 : rowptr64;
-  csr.rowptr_type = type;
-  csr.colind = colind;
-  csr.values = values;
-  return csr;
+  return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ,
+                      .rowptr = type == WLM_I32 ? (const void *)rowptr32 : rowptr64, .rowptr_type = type,
+                      .colind = colind, .values = values);
 }
 
-static wlm_problem problem_n(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  return problem;
-}
+static wlm_problem problem_n(int64_t n) { return (wlm_problem)PROBLEM(.n = n); }
 
 static void fill_b(float *b) {
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7) - 2.5f;
@@ -47,13 +34,8 @@ static double expected(const float *b, int row, int column) {
 }
 
 static wlm_context *open_host(const char *database) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.kernel_cache = "";
-  assert_int_equal(wlm_context_create(&options, &context), WLM_OK);
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = database);
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
@@ -64,8 +46,7 @@ static void check_sum(const float *b, const float *c, double alpha) {
 
 TEST(info_names_device_and_databases) {
   wlm_context *context = open_host("");
-  char *json;
-  assert_int_equal(wlm_context_info(context, &json), WLM_OK);
+  GET(char *, json, wlm_context_info(context, &json));
   assert_non_null(strstr(json, "\"kind\": \"host\""));
   assert_non_null(strstr(json, "\"compiler\": \""));
   assert_non_null(strstr(json, "\"database\": \"\", \"system_database\": \"\", \"layers\": []}"));
@@ -92,11 +73,9 @@ TEST(alpha_and_beta) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float b[COLS * N], c[ROWS * N];
   fill_b(b);
-  call.alpha = -2;
-  call.beta = 0.5;
+  wlm_execute_args call = EXECUTE_ARGS(.alpha = -2, .beta = 0.5);
   for (int i = 0; i < ROWS * N; i++) c[i] = 8;
   assert_int_equal(test_spmm_call(context, &csr, &problem, &call, b, c), WLM_OK);
   for (int i = 0; i < ROWS * N; i++) c[i] -= 4;
@@ -180,9 +159,8 @@ TEST(bad_matrices) {
 TEST(unsupported_fields_are_named) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
-  wlm_matrix *matrix;
   wlm_plan *plan;
-  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
   wlm_problem problem = problem_n(N);
   problem.transpose = 1;
   problem.operation = WLM_SDDMM;
@@ -232,7 +210,6 @@ TEST(structs_of_a_newer_header) {
   float b[COLS * N], c[ROWS * N];
   wlm_context *context;
   wlm_matrix *matrix, *refused;
-  wlm_plan *plan;
   fill_b(b);
   options.known.size = sizeof options;
   options.known.device = "host";
@@ -249,7 +226,7 @@ TEST(structs_of_a_newer_header) {
   options.more[3] = 0;
   assert_status(WLM_OK, wlm_context_create(&options.known, &context));
   assert_status(WLM_OK, wlm_matrix_create(context, &csr.known, &binding.known, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem.known, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem.known, &plan));
   assert_status(WLM_OK, wlm_plan_execute(plan, &args.known));
   check_sum(b, c, 1);
   memset(c, 0xff, sizeof c);
@@ -286,19 +263,12 @@ TEST(rules_choose_by_skew) {
   const int32_t *const rowptrs[] = {even, skewed};
   const char *const families[] = {"host_row/", "host_nnz/"};
   for (int i = 0; i < 2; i++) {
-    wlm_csr csr = WLM_CSR_INIT;
-    wlm_matrix *matrix;
-    wlm_plan *plan;
-    char *text;
-    csr.rows = csr.cols = MANY;
-    csr.nnz = 2 * MANY;
-    csr.rowptr = rowptrs[i];
-    csr.colind = columns;
-    assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
-    assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK);
+    wlm_csr csr = CSR(.rows = MANY, .cols = MANY, .nnz = 2 * MANY, .rowptr = rowptrs[i], .colind = columns);
+    GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+    GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
     if (strncmp(wlm_plan_variant(plan), families[i], strlen(families[i])))
       fail_msg("%s instead of %s", wlm_plan_variant(plan), families[i]);
-    assert_int_equal(wlm_plan_explain(plan, 0, &text), WLM_OK);
+    GET(char *, text, wlm_plan_explain(plan, 0, &text));
     assert_non_null(strstr(text, "built-in rule"));
     wlm_string_free(text);
     assert_int_equal(wlm_plan_explain(plan, 1, &text), WLM_OK);
@@ -313,13 +283,11 @@ TEST(rules_choose_by_skew) {
 TEST(execute_checks_its_pointers) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   wlm_problem problem = problem_n(N);
   float b[COLS * N], c[ROWS * N];
   fill_b(b);
-  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
-  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan), WLM_OK);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
   size_t size = wlm_plan_workspace_size(plan);
   assert_true(size > 0);
   assert_int_equal(test_execute(plan, b, c, NULL), WLM_ERR_INVALID_ARGUMENT);
@@ -355,14 +323,12 @@ TEST(one_plan_many_threads) {
   static caller callers[CALLERS];
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   wlm_problem problem = problem_n(N);
   float b[COLS * N];
   pthread_t threads[CALLERS];
   fill_b(b);
-  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
-  assert_int_equal(wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan), WLM_OK);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
   assert_true(wlm_plan_workspace_size(plan) <= sizeof callers[0].workspace);
   for (int i = 0; i < CALLERS; i++) {
     callers[i].plan = plan;
@@ -390,16 +356,13 @@ TEST(works_without_database_and_compiler) {
   setenv("WARPLOOM_CC", "/nonexistent/cc", 1);
   wlm_context *context = open_host(path);
   wlm_csr csr = small_csr(WLM_I32);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   wlm_problem problem = problem_n(N);
   float b[COLS * N], c[ROWS * N];
-  char *text;
   fill_b(b);
-  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
-  assert_int_equal(wlm_plan_explain(plan, 0, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "the kernel that the library carries"));
   wlm_string_free(text);
   assert_int_equal(test_execute(plan, b, c, NULL), WLM_OK);
@@ -426,10 +389,8 @@ TEST(compiles_with_sigchld_ignored) {
   wlm_context *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
-  assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_OK);
-  assert_int_equal(wlm_plan_create(context, matrix, &problem, &plan), WLM_OK);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   assert_string_not_equal(wlm_plan_variant(plan), "host_builtin");
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -440,8 +401,6 @@ TEST(compiles_with_sigchld_ignored) {
 /* Of a failure of before, and of those of parts for which there is another way, such as a kernel that is in no archive
  * and a user database that cannot be read. */
 TEST(no_detail_after_success) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
   wlm_problem problem = problem_n(N), message = problem_n(N), gradient = problem_n(N);
   const wlm_csr csr = small_csr(WLM_I32);
@@ -452,11 +411,8 @@ TEST(no_detail_after_success) {
   wlm_plan *plan;
   char *text;
   fill_b(b);
-  args.b = b, args.c = c;
-  args.workspace = workspace, args.workspace_size = sizeof workspace;
-  options.device = "host";
-  options.database = "/dev/null/tuned.db";
-  options.system_database = options.kernel_cache = "";
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .workspace = workspace, .workspace_size = sizeof workspace);
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = "/dev/null/tuned.db");
   message.operation = WLM_MESSAGE, message.reduce = WLM_CUSTOM, message.custom = "sum=x*b";
 #define FINE(call)                                                              \
   do {                                                                          \

@@ -1,8 +1,5 @@
 /* The backward passes of sampled products: transpose and sddmm of the edges that the sample of the same seed keeps, by
  * plans and by wlm_spmm. Numbers are small integers, so sums are exact in any order. */
-#include <math.h>
-#include <string.h>
-
 #include "bench/presample.h"
 #include "core/base/memory.h"
 #include "core/base/random.h"
@@ -51,27 +48,18 @@ static int end(void **state) {
 }
 
 static wlm_problem sampled(int sample) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.sampling.sample = (wlm_sample)sample;
-  problem.sampling.width = WIDTH;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = N, .sampling.sample = (wlm_sample)sample, .sampling.width = WIDTH);
 }
 
-static wlm_execute_args with_seed(uint64_t seed) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.seed = seed;
-  return call;
-}
+static wlm_execute_args with_seed(uint64_t seed) { return (wlm_execute_args)EXECUTE_ARGS(.seed = seed); }
 
 /* Computes by a plan or by wlm_spmm. */
 static void run(const wlm_problem *problem, wlm_execute_args call, int planned) {
-  wlm_plan *plan;
   if (!planned) {
     assert_status(WLM_OK, wlm_spmm(bare_host, &csr, problem, &call));
     return;
   }
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, problem, &plan));
   assert_status(WLM_OK, test_execute_args(plan, call));
   wlm_plan_destroy(plan);
 }
@@ -121,10 +109,9 @@ TEST(backward_is_the_adjoint) { strategies(check_adjoint); }
  * every reduction. */
 static void check_presampled(int sample, uint64_t seed, int planned) {
   static const char squares[] = "message=a-b;init=1;reduce=acc+x*x;finish=acc*degree";
-  wlmi_csr_host kept;
   wlm_csr kept_csr = csr;
   const wlm_problem forward = sampled(sample);
-  assert_status(WLM_OK, wlmi_presample(&a, &forward, seed, &kept));
+  GET(wlmi_csr_host, kept, wlmi_presample(&a, &forward, seed, &kept));
   kept_csr.rowptr = kept.rowptr;
   kept_csr.rowptr_type = WLM_I64;
   kept_csr.colind = kept.colind;
@@ -227,7 +214,6 @@ TEST(gradients_by_argmax) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
     wlm_execute_args call = with_seed(3);
-    wlm_plan *plan;
     static float c[COLS * N], db[COLS * N], dvalues[NNZ];
     static int32_t arg[COLS * N];
     static int64_t arg64[COLS * N];
@@ -238,7 +224,7 @@ TEST(gradients_by_argmax) {
     problem.reduce = WLM_MAX;
     problem.want_argmax = 1;
     problem.transpose = transpose;
-    assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, in, c, arg, NULL));
     for (int i = 0; i < rows * N; i++) arg64[i] = arg[i];
     assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, gradient, arg, in, db, dvalues));
@@ -247,8 +233,7 @@ TEST(gradients_by_argmax) {
     for (int p = 0; p < NNZ; p++) assert_true((double)dvalues[p] == of_edges[p]);
     wlm_plan_destroy(plan);
     /* Each argmax index is an edge that the sample takes, and its message is the element of C. */
-    wlmi_edge_share *shares;
-    assert_status(WLM_OK, wlmi_sample_shares(&a, &problem, 3, &shares));
+    GET(wlmi_edge_share *, shares, wlmi_sample_shares(&a, &problem, 3, &shares));
     for (int i = 0; i < rows * N; i++) {
       if (arg[i] < 0) continue;
       int row = 0;

@@ -1,13 +1,8 @@
 /* The SDDMM through the public API on the host, as a training program uses it. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/reference/gradient.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/test.h"
-#include "warploom/warploom.h"
 
 /* 4 x 5; row 1 is empty; row 2 has column 1 twice; no edge uses B's row 4. */
 static const int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {0, 2, 3, 1, 1, 0};
@@ -18,14 +13,8 @@ static wlm_matrix *matrix;
 static float dc[ROWS * N], b[COLS * N];
 
 static int begin(void **state) {
-  wlm_csr csr = WLM_CSR_INIT;
   if (bare_host_begin(state)) return 1;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
   for (int i = 0; i < ROWS * N; i++) dc[i] = (float)(i * 5 % 11) - 4.5f;
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 3 % 7) - 2.5f;
   return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
@@ -37,12 +26,7 @@ static int end(void **state) {
 }
 
 static wlm_problem gradient_of(wlm_message message, wlm_reduce reduce) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_SDDMM;
-  problem.n = N;
-  problem.message = message;
-  problem.reduce = reduce;
-  return problem;
+  return (wlm_problem)PROBLEM(.operation = WLM_SDDMM, .n = N, .message = message, .reduce = reduce);
 }
 
 static double message_of(wlm_message message, double a, double y) {
@@ -55,10 +39,9 @@ TEST(dvalues_are_derivatives) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
       wlm_problem problem = gradient_of((wlm_message)message, (wlm_reduce)reduce);
-      wlm_plan *plan;
       float got[NNZ];
       memset(got, 0xff, sizeof got); /* NaN: beta = 0 must not read it */
-      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+      GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
       assert_status(WLM_OK, test_execute_sddmm(plan, dc, b, got, NULL));
       wlm_plan_destroy(plan);
       for (int row = 0; row < ROWS; row++)
@@ -77,7 +60,6 @@ TEST(dvalues_are_derivatives) {
 
 TEST(alpha_beta_and_padding) {
   const wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   float padded[COLS * (N + 3)], wide[ROWS * (N + 2)], got[NNZ];
   double expected[NNZ], old[NNZ];
   float before[NNZ];
@@ -91,13 +73,8 @@ TEST(alpha_beta_and_padding) {
   for (int i = 0; i < COLS * (N + 3); i++) padded[i] = i % (N + 3) < N ? b[i / (N + 3) * N + i % (N + 3)] : NAN;
   for (int i = 0; i < ROWS * (N + 2); i++) wide[i] = i % (N + 2) < N ? dc[i / (N + 2) * N + i % (N + 2)] : NAN;
   for (int p = 0; p < NNZ; p++) got[p] = before[p] = (float)p;
-  call.ldb = N + 3;
-  call.ldc = N + 2;
-  call.alpha = -2;
-  call.beta = 0.5;
-  call.x = wide;
-  call.b = padded;
-  call.dvalues = before;
+  wlm_execute_args call =
+      EXECUTE_ARGS(.ldb = N + 3, .ldc = N + 2, .alpha = -2, .beta = 0.5, .x = wide, .b = padded, .dvalues = before);
   assert_status(WLM_OK,
                 wlmi_reference_edges(&a, &problem, &call, NULL, NNZ, &(wlmi_reference_result){expected, old, NULL}));
   assert_status(WLM_OK,
@@ -110,10 +87,8 @@ TEST(alpha_beta_and_padding) {
 TEST(explained_and_verified) {
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
   float got[NNZ];
-  wlm_plan *plan;
-  char *text;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "operation=sddmm"));
   wlm_string_free(text);
   assert_int_equal(test_execute(plan, b, got, NULL), WLM_ERR_INVALID_ARGUMENT);
@@ -163,18 +138,12 @@ TEST(squares_may_overflow) {
   const int32_t arg = 0;
   const float *const a[] = {&large, &small};
   for (int by_b = 0; by_b < 2; by_b++) {
-    wlm_csr csr = WLM_CSR_INIT;
     wlm_problem problem = gradient_of(by_b ? WLM_RDIV : WLM_DIV, WLM_SUM);
-    wlm_matrix *one;
-    wlm_plan *plan;
     float by_sddmm = 0, db = 0, dvalue = 0;
-    csr.rows = csr.cols = csr.nnz = 1;
-    csr.rowptr = one_rowptr;
-    csr.colind = one_colind;
-    csr.values = a[by_b];
+    wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = one_rowptr, .colind = one_colind, .values = a[by_b]);
     problem.n = 1;
-    assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &one));
-    assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
+    GET(wlm_matrix *, one, wlm_matrix_create(bare_host, &csr, NULL, &one));
+    GET(wlm_plan *, plan, wlm_plan_create(bare_host, one, &problem, &plan));
     assert_status(WLM_OK, test_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL));
     if (!by_b) assert_true(fabs((double)by_sddmm + 6.25e-10) < 1e-15);
     wlm_plan_destroy(plan);
@@ -199,24 +168,16 @@ TEST(reciprocals_may_overflow) {
     for (int i = 0; i < 3; i++) {
       const float x = all[i], right = x / denormal; /* of div with its sign */
       const float *a = by_b ? &one : &denormal, *b = by_b ? &denormal : &one;
-      wlm_csr csr = WLM_CSR_INIT;
       wlm_problem problem = gradient_of(by_b ? WLM_RDIV : WLM_DIV, WLM_SUM);
-      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-      wlm_matrix *matrix_of_one;
-      wlm_plan *plan;
       float got = 0, db = 0, dvalue = 0;
-      csr.rows = csr.cols = csr.nnz = 1;
-      csr.rowptr = one_rowptr;
-      csr.colind = one_colind;
-      csr.values = a;
+      wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = one_rowptr, .colind = one_colind, .values = a);
       problem.n = 1;
-      assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix_of_one));
-      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
+      GET(wlm_matrix *, matrix_of_one, wlm_matrix_create(bare_host, &csr, NULL, &matrix_of_one));
+      GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
       assert_status(WLM_OK, test_execute_sddmm(plan, &x, b, &got, NULL));
       if (by_b || i == 0) assert_true(got == right);
       got = 3;
-      call.alpha = 0;
-      call.beta = 2;
+      wlm_execute_args call = EXECUTE_ARGS(.alpha = 0, .beta = 2);
       assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, &x, b, &got, NULL));
       assert_true(got == 6);
       wlm_plan_destroy(plan);

@@ -1,6 +1,4 @@
 /* One plan with a different sampling seed for each call. */
-#include <string.h>
-
 #include "core/reference/reference.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
@@ -16,17 +14,11 @@ static wlmi_csr_host a = {
     .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
 
 static int begin(void **state) {
-  wlm_csr csr = WLM_CSR_INIT;
   if (bare_host_begin(state)) return 1;
   for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i] = i * DEGREE;
   for (int p = 0; p < NNZ; p++) colind[p] = p * 7 % COLS, values[p] = (float)(p * 5 % 19) - 9;
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 13 % 31) - 15; /* sums are exact */
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
   return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
 }
 
@@ -36,18 +28,10 @@ static int end(void **state) {
 }
 
 static wlm_problem sampled(wlm_sample sample) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.sampling.sample = sample;
-  problem.sampling.width = WIDTH;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = N, .sampling.sample = sample, .sampling.width = WIDTH);
 }
 
-static wlm_execute_args with_seed(uint64_t seed) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.seed = seed;
-  return call;
-}
+static wlm_execute_args with_seed(uint64_t seed) { return (wlm_execute_args)EXECUTE_ARGS(.seed = seed); }
 
 static int is_reference(const wlm_problem *problem, uint64_t seed, const float *c, const int32_t *arg) {
   wlm_execute_args call = with_seed(seed);
@@ -64,9 +48,8 @@ static int is_reference(const wlm_problem *problem, uint64_t seed, const float *
 TEST(each_call_has_its_own_seed) {
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     const wlm_problem problem = sampled((wlm_sample)sample);
-    wlm_plan *plan;
     float c[ROWS * N];
-    assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
     for (uint64_t seed = 0; seed < 4; seed++) {
       const wlm_execute_args call = with_seed(seed);
       assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
@@ -82,12 +65,11 @@ TEST(each_call_has_its_own_seed) {
 
 TEST(seeds_with_argmax) {
   wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND);
-  wlm_plan *plan;
   float c[ROWS * N];
   int32_t arg[ROWS * N];
   problem.reduce = WLM_MAX;
   problem.want_argmax = 1;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (uint64_t seed = 0; seed < 4; seed++) {
     const wlm_execute_args call = with_seed(seed);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, NULL));
@@ -103,9 +85,8 @@ TEST(seeds_with_argmax) {
 TEST(seeds_without_sampling) {
   const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
   const wlm_execute_args call = with_seed(1);
-  wlm_plan *plan;
   float c[ROWS * N];
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
   assert_true(is_reference(&problem, 0, c, NULL));
   wlm_plan_destroy(plan);

@@ -1,10 +1,6 @@
 /* Tuning, online tuning and training while allocation k fails, alone or with all behind it: the call succeeds or
  * returns WLM_ERR_OUT_OF_MEMORY, and data that it stored never prevents the same call or a product later. k = 1, 2, ...
  * up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "db/store.h"
 #include "support/command.h"
 #include "support/drawn.h"
@@ -19,20 +15,12 @@ static wlm_matrix *matrix;
 static float c[DRAWN_DENSE], expected[DRAWN_DENSE];
 static char database[320];
 
-static wlm_execute_args call(void) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a.b;
-  args.c = c;
-  return args;
-}
+static wlm_execute_args call(void) { return (wlm_execute_args)EXECUTE_ARGS(.b = a.b, .c = c); }
 
 /* ---- the calls ---- */
 
 static wlm_status tune(void) {
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  options.min_sample_seconds = 1e-6;
-  options.samples = 3;
-  options.again = 1;
+  wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-6, .samples = 3, .again = 1);
   return wlm_tune(context, matrix, &problem, NULL, &options);
 }
 
@@ -56,12 +44,11 @@ enum { CALLS = sizeof calls / sizeof *calls };
 
 static void expect_product(const char *name, int64_t k) {
   const wlm_execute_args args = call();
-  wlm_store *store;
   wlmi_text faults = {0};
   memset(c, 0xff, sizeof c);
   if (drawn_plan_once(context, &a.csr, &problem, args) != WLM_OK || memcmp(c, expected, sizeof c))
     fail_msg("%s, allocation %lld: then a product is wrong: %s", name, (long long)k, wlm_error_detail());
-  assert_status(WLM_OK, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   if (wlmi_store_check(store, &faults) != WLM_OK) fail_msg("%s, allocation %lld: %s", name, (long long)k, faults.data);
   wlmi_store_close(store);
 }
@@ -95,12 +82,9 @@ TEST(all_later_allocations_fail) {
 
 static int begin(void **state) {
   test_random random = {5};
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   home_begin(state);
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "");
   draw_matrix(&a, &random, 1);
   problem.n = DRAWN_N;
   assert_status(WLM_OK, wlm_context_create(&options, &context));

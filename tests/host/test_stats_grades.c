@@ -1,9 +1,6 @@
 /* The grades of a matrix's stats: estimated stats read none of its arrays, given ones are checked, measured ones are
  * those of csr/stats; and in each grade a tuned matrix is recognised by its fingerprint. Decisions go by cells, and a
  * refresh forgets them. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "core/problem/cell.h"
@@ -34,23 +31,13 @@ static int end(void **state) {
 }
 
 static wlm_csr csr_of(const wlmi_csr_host *host) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = host->rows;
-  csr.cols = host->cols;
-  csr.nnz = host->nnz;
-  csr.rowptr = host->rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = host->colind;
-  csr.values = host->values;
-  return csr;
+  return (wlm_csr)CSR(.rows = host->rows, .cols = host->cols, .nnz = host->nnz, .rowptr = host->rowptr,
+                      .rowptr_type = WLM_I64, .colind = host->colind, .values = host->values);
 }
 
 static wlm_matrix *matrix_of(wlm_context *context, const wlm_csr *csr, wlm_stats_grade grade, const wlm_stats *stats) {
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_matrix *matrix;
-  options.grade = grade;
-  options.stats = stats;
-  assert_status(WLM_OK, wlm_matrix_create(context, csr, &options, &matrix));
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = grade, .stats = stats);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, csr, &options, &matrix));
   return matrix;
 }
 
@@ -59,17 +46,13 @@ static wlm_matrix *matrix_of(wlm_context *context, const wlm_csr *csr, wlm_stats
 TEST(estimated_stats_read_nothing) {
   const size_t size = 1 << 20;
   void *forbidden = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_plan *plan;
-  char *why;
   assert_true(forbidden != MAP_FAILED);
-  csr.rows = csr.cols = 1000;
-  csr.nnz = 9000;
-  csr.rowptr = csr.colind = csr.values = forbidden;
+  wlm_csr csr =
+      CSR(.rows = 1000, .cols = 1000, .nnz = 9000, .rowptr = forbidden, .colind = forbidden, .values = forbidden);
   wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_ESTIMATED, NULL);
-  assert_status(WLM_OK, wlm_plan_create(b.context, matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, matrix, &b.problem, &plan));
   assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &why));
+  GET(char *, why, wlm_plan_explain(plan, 1, &why));
   wlm_string_free(why);
   const wlm_stats *stats = wlm_matrix_stats(matrix);
   assert_true(stats->rows == 1000 && stats->cols == 1000 && stats->nnz == 9000 && stats->mean == 9);
@@ -92,10 +75,9 @@ TEST(measured_stats_are_those_of_csr) {
 TEST(given_stats_are_checked) {
   const wlm_csr csr = csr_of(&b.csr);
   const wlm_stats sound = test_stats_of(&b.csr);
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN);
   wlm_matrix *matrix;
   wlm_stats given;
-  options.grade = WLM_STATS_GIVEN;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(b.context, &csr, &options, &matrix));
   options.stats = &given;
 #define REFUSED(set, reason)                                                                        \
@@ -144,18 +126,16 @@ TEST(given_stats_are_checked) {
 
 static void spec_key(char key[WLMI_SPEC_KEY]) {
   const wlm_csr csr = csr_of(&b.csr);
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&b.problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
 }
 
 /* Stores measurements as if these variants had been tuned on a matrix with these stats, the first as the fastest. */
 static void plant(const wlm_stats *stats, const char *const *variants, int count) {
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
-  wlm_store *store;
   char key[WLMI_SPEC_KEY];
   spec_key(key);
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = {.stats = *stats,
                                       .variant = (char *)variants[i],
@@ -175,22 +155,16 @@ static void plant(const wlm_stats *stats, const char *const *variants, int count
 }
 
 static wlm_context *open_again(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  options.device = "host";
-  options.database = b.database;
-  options.system_database = "";
-  assert_status(WLM_OK, wlm_context_create(&options, &context));
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = b.database, .system_database = "");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
   return context;
 }
 
 static void expect_step(wlm_context *context, const wlm_csr *csr, wlm_stats_grade grade, const wlm_stats *stats,
                         const char *step, const char *variant) {
   wlm_matrix *matrix = matrix_of(context, csr, grade, stats);
-  wlm_plan *plan;
-  char *why;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &b.problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &why));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &b.problem, &plan));
+  GET(char *, why, wlm_plan_explain(plan, 1, &why));
   assert_json_at(why, "$.step", step);
   if (variant) assert_string_equal(wlm_plan_variant(plan), variant);
   wlm_string_free(why);
@@ -206,8 +180,7 @@ TEST(tuned_matrices_are_recognised) {
   wlm_stats none = test_stats_of(&b.csr);
   wlm_context *context = open_again();
   wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  options.budget_seconds = 2;
+  wlm_tune_options options = TUNE_OPTIONS(.budget_seconds = 2);
   assert_status(WLM_OK, wlm_tune(context, matrix, &b.problem, NULL, &options));
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
@@ -254,8 +227,7 @@ TEST(no_fingerprint_is_no_match) {
 static void variant_of(wlm_context *context, const wlmi_csr_host *host, char variant[WLMI_VARIANT_NAME]) {
   const wlm_csr csr = csr_of(host);
   wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &b.problem, &plan));
   snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -276,9 +248,8 @@ TEST(the_order_of_matrices_does_not_matter) {
   for (int order = 0; order < 2; order++) {
     wlm_context *context = open_again();
     for (int i = 0; i < 2; i++) {
-      wlmi_csr_host host;
       const int which = i ^ order;
-      assert_status(WLM_OK, wlmi_input_read(inputs[which], &host));
+      GET(wlmi_csr_host, host, wlmi_input_read(inputs[which], &host));
       variant_of(context, &host, variants[order][which]);
       wlmi_csr_host_release(&host);
     }
@@ -308,19 +279,15 @@ TEST(one_call_prefers_a_loaded_kernel) {
   static float dense[2][400 * N];
   const wlm_stats stats = test_stats_of(&b.csr);
   const wlm_csr csr = csr_of(&b.csr);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlmi_spec spec;
   assert_true(csr.rows <= 400 && csr.cols <= 400);
-  args.b = dense[0];
-  args.c = dense[1];
-  assert_status(WLM_OK, wlmi_spec_make(&b.problem, &csr, &spec));
+  wlm_execute_args args = EXECUTE_ARGS(.b = dense[0], .c = dense[1]);
+  GET(wlmi_spec, spec, wlmi_spec_make(&b.problem, &csr, &spec));
   plant(&stats, slowest_by_rule, 2); /* 1 us and 2 us */
   for (int near = 0; near < 2; near++) {
     wlm_context *context = open_again();
     wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_ESTIMATED, NULL);
-    wlm_plan *plan;
     wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-    assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
+    GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
     if (near) /* lets the measured times differ by little */
       for (int64_t i = 0; i < snapshot->case_count; i++)
         if (snapshot->cases[i].stats) ((wlmi_measured *)snapshot->cases[i].candidates)[1].cost *= 0.52;
@@ -340,7 +307,6 @@ TEST(a_pin_is_seen_after_a_refresh) {
   wlmi_device_record device;
   wlmi_text device_class = {0};
   char key[WLMI_SPEC_KEY], place[WLMI_HASH_HEX];
-  wlm_store *store;
   char before[WLMI_VARIANT_NAME], after[WLMI_VARIANT_NAME];
   variant_of(b.context, &b.csr, before);
   const char *pinned = slowest_by_rule[!strcmp(before, slowest_by_rule[0])];
@@ -349,7 +315,7 @@ TEST(a_pin_is_seen_after_a_refresh) {
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)pinned};
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_text_release(&device_class);
   wlmi_store_close(store);

@@ -1,10 +1,6 @@
 /* The threads of the host device: a small product runs on the calling thread only, and a child of fork can compute. */
 #include <dirent.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,9 +1,6 @@
 /* Products with A^T: C = op(A^T, B) against float64, for every family of the host, with columns repeated and unsorted,
  * rows and columns empty, values that change in place; and the transpose of a transpose. */
-#include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
@@ -30,16 +27,10 @@ static void fill(float *to, int64_t count, uint64_t seed) {
 }
 
 static wlm_csr view_of(const fixture *f, wlm_index type) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = f->a.rows;
-  csr.cols = f->a.cols;
-  csr.nnz = f->a.nnz;
-  csr.rowptr = type == WLM_I64 ? (const void *)f->a.rowptr : f->rowptr32;
-  csr.rowptr_type = type;
-  csr.colind = type == WLM_I64 ? (const void *)f->colind64 : f->a.colind;
-  csr.colind_type = type;
-  csr.values = f->a.values;
-  return csr;
+  return (wlm_csr)CSR(.rows = f->a.rows, .cols = f->a.cols, .nnz = f->a.nnz,
+                      .rowptr = type == WLM_I64 ? (const void *)f->a.rowptr : f->rowptr32, .rowptr_type = type,
+                      .colind = type == WLM_I64 ? (const void *)f->colind64 : f->a.colind, .colind_type = type,
+                      .values = f->a.values);
 }
 
 /* Builds the transpose by sorting pairs, unlike the library. */
@@ -91,23 +82,17 @@ static void fixture_release(fixture *f) {
 }
 
 static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.message = message;
-  problem.reduce = reduce;
-  problem.transpose = 1;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = N, .message = message, .reduce = reduce, .transpose = 1);
 }
 
 static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   const int64_t count = f->a.cols * N;
   float *c = wlmi_alloc((size_t)count * sizeof *c);
   void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
   double *expected = wlmi_alloc((size_t)count * sizeof *expected), *scale = wlmi_alloc((size_t)count * sizeof *scale);
   memset(c, 0xff, (size_t)count * sizeof *c);
   problem.transpose = 0;
-  call.b = f->b;
+  wlm_execute_args call = EXECUTE_ARGS(.b = f->b);
   const wlmi_reference_result reference = {expected, scale, NULL};
   assert_status(WLM_OK, wlmi_reference_rows(&f->t, &problem, &call, NULL, f->t.rows, &reference));
   assert_status(WLM_OK, test_execute(plan, f->b, c, workspace));
@@ -126,8 +111,7 @@ TEST(every_shape_and_family) {
     fixture_make(&f, shape);
     for (int type = WLM_I32; type <= WLM_I64; type++) {
       wlm_csr csr = view_of(&f, (wlm_index)type);
-      wlm_matrix *matrix;
-      assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+      GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
       for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         wlm_problem problem = transposed(i == 1 ? WLM_DIV : WLM_MUL, i == 2 ? WLM_MAX : WLM_SUM);
         wlm_plan *plan;
@@ -182,10 +166,8 @@ TEST(values_change_in_place) {
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (uint64_t seed = 1; seed <= 3; seed++) {
     fill(f.a.values, f.a.nnz, seed);
     take_values(&f);
@@ -211,12 +193,9 @@ TEST(a_transpose_is_built_once) {
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlmi_matrix_view first, second;
-  wlm_matrix *matrix;
-  wlm_plan *plan;
   pthread_t threads[4];
   void *failure;
-  char *text;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, plan_once, matrix), 0);
   for (int i = 0; i < 4; i++) {
     pthread_join(threads[i], &failure);
@@ -229,8 +208,8 @@ TEST(a_transpose_is_built_once) {
   assert_int_equal(first.made_bytes, (f.a.cols + 1 + 2 * f.a.nnz) * 4);
   assert_int_equal(first.stats->rows, f.a.cols);
   assert_int_equal(first.stats->nnz, f.a.nnz);
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "transpose=1"));
   assert_non_null(strstr(text, "bytes beside the matrix, made in"));
   wlm_string_free(text);
@@ -249,15 +228,10 @@ TEST(a_transpose_is_built_once) {
 TEST(a_choice_is_that_for_op_a) {
   int32_t rowptr[65] = {0}, colind[64];
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_decision decision;
-  wlm_matrix *matrix;
   for (int32_t i = 0; i < 64; i++) colind[i] = i, rowptr[i + 1] = 64;
-  csr.rows = csr.cols = csr.nnz = 64;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  assert_status(WLM_OK, wlmi_context_choose(bare_host, matrix, &problem, &decision));
+  wlm_csr csr = CSR(.rows = 64, .cols = 64, .nnz = 64, .rowptr = rowptr, .colind = colind);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlmi_decision, decision, wlmi_context_choose(bare_host, matrix, &problem, &decision));
   assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
   problem.transpose = 0;
   assert_status(WLM_OK, wlmi_context_choose(bare_host, matrix, &problem, &decision));
@@ -268,17 +242,10 @@ TEST(a_choice_is_that_for_op_a) {
 TEST(invalid_calls_are_refused) {
   static const int32_t rowptr[] = {0, 1, 2}, outside[] = {0, 3};
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_stats stats = WLM_STATS_INIT;
-  wlm_matrix *matrix;
+  wlm_csr csr = CSR(.rows = 2, .nnz = 2, .cols = 3, .rowptr = rowptr, .colind = outside);
+  wlm_stats stats = STATS(.rows = 2, .nnz = 2, .cols = 3, .longest = 1, .mean = 1);
   wlm_plan *plan;
-  csr.rows = stats.rows = csr.nnz = stats.nnz = 2;
-  csr.cols = stats.cols = 3;
-  stats.longest = 1;
-  stats.mean = 1;
-  csr.rowptr = rowptr;
-  csr.colind = outside;
-  assert_status(WLM_OK, test_matrix_given(bare_host, &csr, &stats, &matrix));
+  GET(wlm_matrix *, matrix, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
   wlm_matrix_destroy(matrix);

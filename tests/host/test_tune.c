@@ -1,8 +1,4 @@
 /* The tuner on the host device: failed candidates are stored as such, and a stopped tuning keeps its measurements. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,14 +54,9 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
 }
 
 static wlm_tune_options quick(told *t) {
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   *t = (told){.count = 0};
-  options.again = 1;
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  options.progress = listen_to;
-  options.user = t;
-  return options;
+  return (wlm_tune_options)TUNE_OPTIONS(.again = 1, .min_sample_seconds = 1e-5, .samples = 3, .progress = listen_to,
+                                        .user = t);
 }
 
 static wlm_status tune(bench *b, const wlm_tune_options *options) {
@@ -76,11 +67,10 @@ static wlm_status tune(bench *b, const wlm_tune_options *options) {
 static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record *record)) {
   wlm_store *store;
   wlmi_measurement_record *records;
-  int64_t count;
   wlm_status status = wlmi_store_open(b->database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
-  assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
+  GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   int64_t hot = 0;
   for (int64_t i = 0; i < count; i++) {
     hot += strcmp(records[i].clock, "cold") != 0;
@@ -141,11 +131,10 @@ static void check_failure(const wlmi_measurement_record *record) {
 }
 
 TEST(failures_are_recorded) {
-  char templates[320];
   bench b;
   told t;
   wlm_plan *plan;
-  snprintf(templates, sizeof templates, "%s/templates", folder.path);
+  const char *templates = in_folder("templates");
   assert_int_equal(mkdir(templates, 0700), 0);
   add_family(templates, "right", "");
   add_family(templates, "no_compile", "no_such_thing();");
@@ -260,9 +249,7 @@ static void find_out(const wlmi_measurement_record *record) {
 TEST(hidden_faults_are_found) {
   bench b;
   told t;
-  wlm_plan *plan;
-  char templates[320];
-  snprintf(templates, sizeof templates, "%s/sly", folder.path);
+  const char *templates = in_folder("sly");
   assert_int_equal(mkdir(templates, 0700), 0);
   for (int i = 0; i < SLY; i++) add_family(templates, sly[i].variant, sly[i].statement);
   add_family(templates, "honest", "for (volatile int i = 0; i < 200; i++) continue;");
@@ -273,7 +260,7 @@ TEST(hidden_faults_are_found) {
   stored(&b, find_out);
   for (int i = 0; i < SLY; i++)
     if (!found_out[i]) fail_msg("%s passed", sly[i].variant);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "honest");
   wlm_plan_destroy(plan);
   bench_release(&b);
@@ -295,7 +282,6 @@ static void write_compiler(const char *path, const char *flag) {
 TEST(environment_failures_are_not_stored) {
   bench b;
   told t;
-  wlm_plan *plan;
   char compiler[320], flag[320], nowhere[320], *before = getenv("TMPDIR");
   snprintf(compiler, sizeof compiler, "%s/compiler", folder.path);
   snprintf(flag, sizeof flag, "%s/no-memory", folder.path);
@@ -323,7 +309,7 @@ TEST(environment_failures_are_not_stored) {
     else
       unsetenv("TMPDIR");
   }
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   wlm_plan_destroy(plan);
   wlm_tune_options options = quick(&t);
   options.again = 0;
@@ -440,9 +426,8 @@ TEST(the_present_choice_is_measured_first) {
   bench b;
   static told t;
   char rule[WLMI_VARIANT_NAME], tuned[WLMI_VARIANT_NAME];
-  wlmi_decision decision;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
-  assert_status(WLM_OK, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
+  GET(wlmi_decision, decision, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
   assert_int_equal(decision.step, WLMI_STEP_RULE);
   snprintf(rule, sizeof rule, "%s", decision.variant);
   wlm_tune_options options = quick(&t);
@@ -560,8 +545,7 @@ TEST(short_budgets_end_after_a_busy_moment) {
 TEST(a_new_family_is_measured_alone) {
   bench b;
   static told t;
-  char templates[320];
-  snprintf(templates, sizeof templates, "%s/more", folder.path);
+  const char *templates = in_folder("more");
   assert_int_equal(mkdir(templates, 0700), 0);
   add_family(templates, "old", "");
   bench_make(&b, templates, "uniform:rows=40,d=5", 9);
@@ -576,11 +560,8 @@ TEST(a_new_family_is_measured_alone) {
   for (int i = 0; i < 2; i++) {
     wlmi_upload_release(&b.upload);
     wlm_context_destroy(b.context);
-    wlm_context_options open = WLM_CONTEXT_OPTIONS_INIT;
-    open.device = "host";
-    open.database = b.database;
-    open.system_database = "";
-    open.templates = templates;
+    wlm_context_options open =
+        CONTEXT_OPTIONS(.device = "host", .database = b.database, .system_database = "", .templates = templates);
     add_family(templates, changed[i], i ? ";" : "");
     assert_status(WLM_OK, wlm_context_create(&open, &b.context));
     assert_status(WLM_OK, wlmi_upload_create(b.context, &b.csr, WLM_I32, &b.upload));
@@ -603,19 +584,17 @@ TEST(a_new_family_is_measured_alone) {
 TEST(compiled_meanwhile) {
   enum { JOBS = 40, WAITED = 6 };
   bench b;
-  wlmi_spec spec;
   wlmi_compile_job jobs[JOBS];
-  wlmi_compiling *compiling;
   int cancelled = 0;
   bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
-  assert_status(WLM_OK, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
+  GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   const wlmi_candidate_list *names;
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
                                                 &wlmi_context_device(b.context)->info.limits, &names));
   for (int i = 0; i < JOBS; i++)
     jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names->candidates[i % names->count].variant,
                                  .spec = &spec};
-  assert_status(WLM_OK, wlmi_compile_begin(b.context, jobs, JOBS, &compiling));
+  GET(wlmi_compiling *, compiling, wlmi_compile_begin(b.context, jobs, JOBS, &compiling));
   for (int i = 0; i < WAITED; i++) {
     wlmi_compile_wait(compiling, i, NULL, NULL);
     assert_int_equal(jobs[i].status == WLM_OK, i != 2);
@@ -736,15 +715,12 @@ TEST(invalid_options_are_refused) {
 /* Of a matrix too large to compare whole, the rows that are compared include those that go wrong first. */
 TEST(large_matrices_are_sampled) {
   bench b;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  wlm_plan *plan;
   double error = -1;
   bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
-  assert_status(WLM_OK, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
+  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-6);
   assert_status(WLM_OK, wlmi_verify_spots(verifier, &error));

@@ -1,9 +1,4 @@
 /* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "db/store.h"
 #include "runtime/forecast.h"
@@ -42,11 +37,10 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
 static void plant(void) {
   char key[WLMI_SPEC_KEY];
   const wlmi_candidate_list *list;
-  wlm_store *store;
   wlmi_spec_key(&spec, key);
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
                                                 &wlmi_context_device(b.context)->info.limits, &list));
-  assert_status(WLM_OK, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int m = 0; m < MATRICES; m++) {
     wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
     stats.rows += 10 * (m + 1);
@@ -77,21 +71,15 @@ static int listen_to(void *user, int64_t done, int64_t total, const wlm_candidat
 }
 
 static wlmi_tune_summary tune(wlmi_tuner *tuner, double share, told *t) {
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  wlmi_tune_summary summary;
   *t = (told){.count = 0};
-  options.min_sample_seconds = 1e-5;
-  options.samples = 3;
-  options.progress = listen_to;
-  options.user = t;
-  assert_status(WLM_OK, wlmi_tuner_run(tuner, b.upload.matrix, &b.problem, NULL, &options, share, &summary));
+  wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .samples = 3, .progress = listen_to, .user = t);
+  GET(wlmi_tune_summary, summary, wlmi_tuner_run(tuner, b.upload.matrix, &b.problem, NULL, &options, share, &summary));
   assert_int_equal(summary.measured, t->count);
   return summary;
 }
 
 TEST(the_expected_time_follows_the_model) {
-  wlmi_context_forecast o;
-  assert_status(WLM_OK, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
+  GET(wlmi_context_forecast, o, wlmi_context_forecast_make(b.context, wlm_matrix_stats(b.upload.matrix), &spec, &o));
   assert_true(isinf(o.of.distance));
   assert_string_equal(o.of.present, o.of.rule);
   wlmi_context_forecast_release(&o);
@@ -109,8 +97,7 @@ TEST(the_expected_time_follows_the_model) {
   }
   wlmi_context_forecast_release(&o);
   wlmi_point *points;
-  int64_t count;
-  assert_status(WLM_OK, wlmi_context_tuned_points(b.context, &spec, &points, &count));
+  GET(int64_t, count, wlmi_context_tuned_points(b.context, &spec, &points, &count));
   assert_int_equal(count, MATRICES);
   wlmi_free(points);
 }
@@ -119,8 +106,7 @@ TEST(the_expected_time_follows_the_model) {
  * them as well. */
 TEST(slow_candidates_come_last) {
   told t;
-  wlmi_tuner *tuner;
-  assert_status(WLM_OK, wlmi_tuner_create(b.context, 0, &tuner));
+  GET(wlmi_tuner *, tuner, wlmi_tuner_create(b.context, 0, &tuner));
   wlmi_tune_summary s = tune(tuner, 1e-9, &t);
   assert_true(s.unlikely > 0 && s.unlikely <= s.candidates / 2);
   assert_int_equal(s.measured + s.unlikely, s.candidates);

@@ -1,8 +1,5 @@
 /* Tunings on one device take turns. */
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/base/path.h"
@@ -87,8 +84,7 @@ TEST(a_planted_link_is_not_followed) {
   const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:03:00"};
   test_folder where = folder;
   const char *target = folder_file(&where, "target");
-  wlmi_turn turn;
-  assert_status(WLM_OK, wlmi_turn_take(&one, NULL, NULL, &turn));
+  GET(wlmi_turn, turn, wlmi_turn_take(&one, NULL, NULL, &turn));
   assert_true(turn.file >= 0);
   wlmi_turn_end(&turn);
   assert_true(plant_links(target) > 0);
@@ -114,11 +110,8 @@ static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_
 TEST(a_tuning_holds_its_turn) {
   bench b;
   wlmi_turn turn;
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
-  options.min_sample_seconds = 1e-5;
-  options.progress = is_held;
-  options.user = &b;
+  wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .progress = is_held, .user = &b);
   ticks = 0;
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &b.call, &options));
   assert_true(ticks > 1);

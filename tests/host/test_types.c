@@ -1,10 +1,5 @@
 /* The types of B, C and the values through the public API and the command on the host device: sums of 16-bit types are
  * accumulated in f32, a checked run uses each type's own precision, and values are passed in the requested type. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/spec.h"
@@ -19,10 +14,8 @@
 static wlm_context *context;
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state)) return 1;
-  options.device = "host";
-  options.database = options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = "", .system_database = "");
   return wlm_context_create(&options, &context) != WLM_OK;
 }
 
@@ -41,21 +34,13 @@ TEST(sums_are_accumulated_in_f32) {
   for (int i = 0; i < ONES; i++) colind[i] = i;
   for (int type = WLM_F32; type <= WLM_F64; type++) {
     double c[N];
-    wlm_csr csr = WLM_CSR_INIT;
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_matrix *matrix;
     for (int i = 0; i < ONES * N; i++) wlmi_element_put((wlm_type)type, dense, i, 1);
-    csr.rows = 1;
-    csr.cols = csr.nnz = ONES;
-    csr.rowptr = rowptr;
-    csr.colind = colind;
-    csr.rowptr_type = csr.colind_type = WLM_I64;
-    problem.n = N;
-    problem.dense_type = (wlm_type)type;
-    assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+    wlm_csr csr = CSR(.rows = 1, .cols = ONES, .nnz = ONES, .rowptr = rowptr, .colind = colind, .rowptr_type = WLM_I64,
+                      .colind_type = WLM_I64);
+    wlm_problem problem = PROBLEM(.n = N, .dense_type = (wlm_type)type);
+    GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
     for (int v = 0; v < 2; v++) {
-      wlm_plan *plan;
-      assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
+      GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
       void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
       assert_status(WLM_OK, test_execute(plan, dense, c, workspace));
       for (int j = 0; j < N; j++) assert_true(wlmi_element_get((wlm_type)type, c, j) == ONES);
@@ -68,21 +53,13 @@ TEST(sums_are_accumulated_in_f32) {
 
 /* Verification accepts correct results and refuses one that is two roundings off. */
 static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type value_type) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  wlmi_upload upload;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  wlm_plan *plan;
+  wlm_problem problem = PROBLEM(.n = 24, .dense_type = type);
+  wlm_execute_args call = EXECUTE_ARGS(.alpha = 1.5, .beta = -0.5);
   double error = -1;
-  problem.n = 24;
-  problem.dense_type = type;
-  call.alpha = 1.5;
-  call.beta = -0.5;
-  assert_status(WLM_OK, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
-  assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  GET(wlmi_upload, upload, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
+  GET(wlmi_operands, operands, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error <= wlmi_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
   for (int64_t i = 0;; i++) {
@@ -101,8 +78,7 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
 }
 
 TEST(checked_runs) {
-  wlmi_csr_host csr;
-  assert_status(WLM_OK, wlmi_input_read("uniform:rows=300,d=9", &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read("uniform:rows=300,d=9", &csr));
   wlmi_free(csr.values);
   csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   assert_non_null(csr.values);
@@ -117,8 +93,7 @@ TEST(checked_runs) {
 TEST(tolerances) {
   double of[WLM_F64 + 1];
   for (int type = WLM_F32; type <= WLM_F64; type++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.dense_type = (wlm_type)type;
+    wlm_problem problem = PROBLEM(.dense_type = (wlm_type)type);
     of[type] = wlmi_tolerance(&problem, 100);
   }
   assert_true(of[WLM_F64] < 1e-8 * of[WLM_F32]);
@@ -131,18 +106,13 @@ TEST(commands) {
   static const char input[] = "uniform:rows=400,d=7";
   for (int i = 0; i < 4; i++) {
     char key[32];
-    command c;
     snprintf(key, sizeof key, "dense=%s", types[i]);
-    command_expect(&c, &folder, 0, "run", input, "--device", "host", "-n", "5,16", "--type", types[i], "--bias",
-                   "--check");
+    command c = RUN(0, "run", input, "--device", "host", "-n", "5,16", "--type", types[i], "--bias", "--check");
     assert_contains(c.out, "verified");
-    command_release(&c);
-    command_expect(&c, &folder, 0, "tune", input, "--device", "host", "-n", "8", "--type", types[i]);
-    command_release(&c);
-    command_expect(&c, &folder, 0, "explain", input, "--device", "host", "-n", "8", "--type", types[i]);
+    RUN(0, "tune", input, "--device", "host", "-n", "8", "--type", types[i]);
+    c = RUN(0, "explain", input, "--device", "host", "-n", "8", "--type", types[i]);
     assert_contains(c.out, key);
     assert_contains(c.out, "fingerprint");
-    command_release(&c);
   }
 }
 

@@ -1,6 +1,4 @@
 /* wlm_matrix_validate: the first row whose offsets or columns are wrong, also where nnz is far beyond the arrays. */
-#include <string.h>
-
 #include "support/bare_host.h"
 #include "support/test.h"
 
@@ -18,19 +16,13 @@ static void expect(const arrays *a, int64_t nnz, wlm_status expected, int64_t ex
   for (int i = 0; i <= ROWS; i++) rowptr[i] = (int32_t)a->rowptr[i];
   for (int i = 0; i < NNZ; i++) colind[i] = (int32_t)a->colind[i];
   for (int types = 0; types < 4; types++) {
-    wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    wlm_matrix *matrix;
+    wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED /* estimated stats read no array */);
+    wlm_csr csr =
+        CSR(.rows = ROWS, .cols = COLS, .nnz = nnz, .rowptr_type = types & 1 ? WLM_I64 : WLM_I32,
+            .colind_type = types & 2 ? WLM_I64 : WLM_I32, .rowptr = types & 1 ? (const void *)a->rowptr : rowptr,
+            .colind = types & 2 ? (const void *)a->colind : colind);
     int64_t row = 99;
-    options.grade = WLM_STATS_ESTIMATED; /* estimated stats read no array */
-    csr.rows = ROWS;
-    csr.cols = COLS;
-    csr.nnz = nnz;
-    csr.rowptr_type = types & 1 ? WLM_I64 : WLM_I32;
-    csr.colind_type = types & 2 ? WLM_I64 : WLM_I32;
-    csr.rowptr = types & 1 ? (const void *)a->rowptr : rowptr;
-    csr.colind = types & 2 ? (const void *)a->colind : colind;
-    assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, &options, &matrix));
+    GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, &options, &matrix));
     assert_status(expected, wlm_matrix_validate(matrix, NULL, &row));
     assert_int_equal(row, expected_row);
     if (says) assert_contains(wlm_error_detail(), says);
@@ -70,11 +62,9 @@ TEST(names_the_first_wrong_row) {
 
 TEST(a_matrix_without_rows_is_valid) {
   static const int32_t rowptr[] = {0};
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix *matrix;
+  wlm_csr csr = CSR(.rowptr = rowptr);
   int64_t row = 99;
-  csr.rowptr = rowptr;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_status(WLM_OK, wlm_matrix_validate(matrix, NULL, &row));
   assert_int_equal(row, -1);
   wlm_matrix_destroy(matrix);
@@ -84,12 +74,8 @@ TEST(a_matrix_without_rows_is_valid) {
 /* wlm_matrix_create also reads no colind before it has checked that rowptr ends at nnz. */
 TEST(a_short_rowptr_is_refused) {
   static const int32_t rowptr[] = {0, 1}, colind[] = {0};
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = 2000000000, .rowptr = rowptr, .colind = colind);
   wlm_matrix *matrix;
-  csr.rows = csr.cols = 1;
-  csr.nnz = 2000000000;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_contains(wlm_error_detail(), "must end at nnz = 2000000000");
 }

@@ -1,8 +1,4 @@
 /* A checked run that does not compare every row with float64: a second reference leads to errors in the others. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
@@ -18,10 +14,8 @@ static wlmi_csr_host csr;
 static wlmi_upload upload;
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (home_begin(state)) return 1;
-  options.device = "host";
-  options.database = options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = "", .system_database = "");
   if (wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read(input, &csr) != WLM_OK) return 1;
   if (!csr.values) csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   for (int64_t p = 0; p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
@@ -44,13 +38,12 @@ typedef struct product {
 } product;
 
 static void product_make(product *p, wlm_problem problem, const wlm_execute_args *call) {
-  wlm_plan *plan;
   double error = -1;
   problem.n = N;
   assert_status(WLM_OK, wlmi_operands_create(context, upload.matrix, &problem, call, 1, &p->operands));
   assert_status(WLM_OK, wlmi_verifier_create(&p->operands, 1, &p->verifier));
   assert_in_range(wlmi_verifier_rows(p->verifier), 2000, 5000);
-  assert_status(WLM_OK, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &p->operands.spec.problem, &plan));
   assert_status(WLM_OK, verify_plan(&p->operands, p->verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-5);
   wlm_plan_destroy(plan);
@@ -89,7 +82,6 @@ TEST(errors_beyond_the_rows_that_are_compared) {
   enum { MOVED = 4 };
   const wlm_problem problem = WLM_PROBLEM_INIT;
   product p;
-  double error;
   float kept[N], *c[MOVED];
   product_make(&p, problem, NULL);
   for (int64_t i = 0, row = 1000; i < MOVED; i++, row++) {
@@ -99,7 +91,7 @@ TEST(errors_beyond_the_rows_that_are_compared) {
   c[0][COLUMN] += 0.5f;
   assert_wrong(&p, "one element");
   c[0][COLUMN] -= 0.5f;
-  assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
+  GET(double, error, wlmi_verify_result(p.verifier, &error));
 
   memcpy(kept, c[0], sizeof kept);
   memset(c[0], 0xFF, sizeof kept);
@@ -140,11 +132,6 @@ TEST(baselines_have_a_larger_tolerance) {
 TEST(repeated_edges) {
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
   wlmi_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlmi_upload on_device;
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
-  double error;
   repeated.rowptr = wlmi_alloc_zero(2, sizeof *repeated.rowptr);
   repeated.colind = wlmi_alloc_zero(EDGES, sizeof *repeated.colind);
   repeated.values = wlmi_alloc(EDGES * sizeof *repeated.values);
@@ -153,15 +140,15 @@ TEST(repeated_edges) {
     repeated.colind[p] = 1;
     repeated.values[p] = 0.1f;
   }
-  problem.n = 1;
-  assert_status(WLM_OK, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
-  assert_status(WLM_OK, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
+  wlm_problem problem = PROBLEM(.n = 1);
+  GET(wlmi_upload, on_device, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
+  GET(wlmi_operands, operands, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   float *c = operands.output[0].buffer.memory, sum = 0;
   const float *b = operands.host.b;
   for (int p = 0; p < EDGES; p++) sum += repeated.values[p] * b[repeated.colind[p]];
   *c = sum;
-  assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
+  GET(double, error, wlmi_verify_result(verifier, &error));
   *c = sum - MISSING * repeated.values[0] * b[1];
   assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
   wlmi_verifier_destroy(verifier);
@@ -191,20 +178,12 @@ TEST(operators) {
       {.reduce = WLM_CUSTOM, .custom = "init=0;reduce=acc+x*x;combine=acc+x"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    wlm_problem problem = PROBLEM(.message = cases[i].message, .reduce = cases[i].reduce, .custom = cases[i].custom,
+                                  .epilogue.activation = cases[i].activation, .epilogue.bias = cases[i].bias,
+                                  .transpose = cases[i].transpose, .sampling.sample = cases[i].sample,
+                                  .sampling.width = cases[i].sample ? 16 : 0);
+    wlm_execute_args call = EXECUTE_ARGS(.beta = cases[i].beta, .ldc = N + 1);
     product p;
-    double error;
-    problem.message = cases[i].message;
-    problem.reduce = cases[i].reduce;
-    problem.custom = cases[i].custom;
-    problem.epilogue.activation = cases[i].activation;
-    problem.epilogue.bias = cases[i].bias;
-    problem.transpose = cases[i].transpose;
-    problem.sampling.sample = cases[i].sample;
-    problem.sampling.width = cases[i].sample ? 16 : 0;
-    call.beta = cases[i].beta;
-    call.ldc = N + 1;
     product_make(&p, problem, &call);
     assert_int_equal(p.rows, ROWS);
     const int64_t row = unseen_row(&p, 3000);
@@ -212,7 +191,7 @@ TEST(operators) {
     *element = 2 * kept + 1;
     assert_wrong(&p, cases[i].custom ? cases[i].custom : wlmi_message_name(cases[i].message));
     *element = kept;
-    assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
+    GET(double, error, wlmi_verify_result(p.verifier, &error));
     product_release(&p);
   }
 }
@@ -220,18 +199,13 @@ TEST(operators) {
 /* A position has no tolerance. */
 TEST(positions_are_exact) {
   for (int transpose = 0; transpose < 2; transpose++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+    wlm_problem problem = PROBLEM(.reduce = WLM_MIN, .want_argmax = 1, .transpose = transpose);
+    wlm_execute_args call = EXECUTE_ARGS(.ldc = N + 3);
     product p;
-    double error;
-    problem.reduce = WLM_MIN;
-    problem.want_argmax = 1;
-    problem.transpose = transpose;
-    call.ldc = N + 3;
     product_make(&p, problem, &call);
     int32_t *arg = wlmi_operands_find(&p.operands, "argmax")->buffer.memory;
     arg[N] ^= 1; /* beyond the columns */
-    assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
+    GET(double, error, wlmi_verify_result(p.verifier, &error));
     arg[COLUMN] ^= 1;
     assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(p.verifier, &error));
     assert_contains(wlm_error_detail(), "argmax: [0,5] is ");
@@ -247,21 +221,12 @@ TEST(gradients_where_a_is_zero) {
   float kept[4];
   for (int i = 0; i < 4; i++) kept[i] = csr.values[zeros[i]], csr.values[zeros[i]] = 0;
   for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlmi_upload with_zeros;
-    wlmi_operands operands;
-    wlmi_verifier *verifier;
-    wlm_plan *plan;
-    double error;
-    problem.operation = WLM_SDDMM;
-    problem.message = WLM_DIV;
-    problem.reduce = (wlm_reduce)reduce;
-    problem.n = 8;
-    assert_status(WLM_OK, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
-    assert_status(WLM_OK, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
-    assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-    assert_status(WLM_OK, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
-    assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
+    wlm_problem problem = PROBLEM(.operation = WLM_SDDMM, .message = WLM_DIV, .reduce = (wlm_reduce)reduce, .n = 8);
+    GET(wlmi_upload, with_zeros, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
+    GET(wlmi_operands, operands, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
+    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+    GET(wlm_plan *, plan, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
+    GET(double, error, verify_plan(&operands, verifier, plan, &error));
     float *dvalues = operands.output[0].buffer.memory;
     assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
     dvalues[0] = -dvalues[0];

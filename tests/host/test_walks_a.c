@@ -1,8 +1,5 @@
 /* Plans of a family that walks A itself for a product with A^T: neither a named nor a chosen variant builds A^T, and
  * the passes over C also run if A has no rows. The test's family is for the host, so no GPU is needed. */
-#include <math.h>
-#include <string.h>
-
 #include "runtime/dispatch/plan.h"
 #include "support/calls.h"
 #include "support/emit_fixture.h"
@@ -45,16 +42,11 @@ static const char kernel[] =
 static wlm_context *context;
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  char database[320];
   folder_begin(state);
   emit_write(&folder, "adds", "family.lua", family);
   emit_write(&folder, "adds", "kernel.c.in", kernel);
-  snprintf(database, sizeof database, "%s/tuned.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = options.kernel_cache = "";
-  options.templates = folder.path;
+  const char *database = in_folder("tuned.db");
+  wlm_context_options options = BARE_OPTIONS(.device = "host", .database = database, .templates = folder.path);
   return wlm_context_create(&options, &context) != WLM_OK;
 }
 
@@ -67,24 +59,13 @@ static const int32_t rowptr[] = {0, 2, 2, NNZ}, colind[] = {3, 0, 0, 1, 0, 3};
 static const float values[] = {2, 3, 5, 7, 11, 13}, b[ROWS * N] = {1, 10, NAN, NAN, 100, 1000};
 
 static wlm_matrix *matrix_of(int64_t rows) {
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix *matrix;
-  csr.rows = rows;
-  csr.cols = COLS;
-  csr.nnz = rowptr[rows];
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr, NULL, &matrix));
+  wlm_csr csr =
+      CSR(.rows = rows, .cols = COLS, .nnz = rowptr[rows], .rowptr = rowptr, .colind = colind, .values = values);
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
   return matrix;
 }
 
-static wlm_problem transposed(void) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = N;
-  problem.transpose = 1;
-  return problem;
-}
+static wlm_problem transposed(void) { return (wlm_problem)PROBLEM(.n = N, .transpose = 1); }
 
 static void expect_product(const wlm_plan *plan, int64_t rows) {
   float c[COLS * N], workspace[COLS * N] = {NAN}, expected[COLS * N];
@@ -93,9 +74,7 @@ static void expect_product(const wlm_plan *plan, int64_t rows) {
     for (int32_t p = rowptr[row]; p < rowptr[row + 1]; p++)
       for (int j = 0; j < N; j++) expected[colind[p] * N + j] += 2 * values[p] * b[row * N + j];
   assert_int_equal(wlm_plan_workspace_size(plan), sizeof workspace);
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  call.alpha = 2;
-  call.beta = 0.5;
+  wlm_execute_args call = EXECUTE_ARGS(.alpha = 2, .beta = 0.5);
   assert_status(WLM_OK, test_execute_call(plan, &call, b, c, workspace));
   assert_memory_equal(c, expected, sizeof c);
 }
@@ -104,13 +83,11 @@ TEST(a_named_variant) {
   for (int64_t rows = 0; rows <= ROWS; rows += ROWS) {
     const wlm_problem problem = transposed();
     wlm_matrix *matrix = matrix_of(rows);
-    wlm_plan *plan;
-    char *text;
-    assert_status(WLM_OK, wlm_plan_create_variant(context, matrix, &problem, "adds", &plan));
+    GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "adds", &plan));
     expect_product(plan, rows);
     assert_null(plan->bound.args.order);
     assert_int_equal(plan->reason.stats.rows, rows);
-    assert_status(WLM_OK, wlm_plan_explain(plan, 0, &text));
+    GET(char *, text, wlm_plan_explain(plan, 0, &text));
     assert_contains(text, "transpose=1");
     assert_null(strstr(text, "bytes beside the matrix"));
     wlm_string_free(text);
@@ -125,8 +102,7 @@ TEST(a_chosen_variant) {
   wlm_problem problem = transposed();
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   wlm_matrix *matrix = matrix_of(ROWS);
-  wlm_plan *plan;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   assert_int_equal(plan->reason.decision.step, WLMI_STEP_RULE);
   assert_int_equal(plan->reason.stats.rows, ROWS);
   expect_product(plan, ROWS);

@@ -1,7 +1,5 @@
 /* What a kernel archive contains: with it and without a compiler, every width of every problem that it is for has a
  * kernel. The archive is built without compiling; the driver is a fake (tests/fake_cuda). */
-#include <stdlib.h>
-
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
@@ -64,13 +62,9 @@ static void unknown_names_are_refused(void) {
 static void has_kernel(wlm_context *context, const char *key, int64_t n) {
   static const double cvs[] = {0.3, 3};
   for (int i = 0; i < 2; i++) {
-    wlm_stats stats = WLM_STATS_INIT;
+    wlm_stats stats = STATS(.rows = 20000, .cols = 20000, .nnz = 200000, .longest = 40, .cv = cvs[i]);
     wlmi_decision d;
     wlmi_spec spec;
-    stats.rows = stats.cols = 20000;
-    stats.nnz = 200000;
-    stats.longest = 40;
-    stats.cv = cvs[i];
     CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
     wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &d);
     wlmi_loaded loaded;
@@ -152,12 +146,9 @@ static void check_problems(wlm_context *context, const char *type) {
 
 /* Opens a context of sm_ARCH that has the archive. */
 static wlm_context *open_context(int arch, const char *system_database) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *context;
-  options.device = "cuda";
-  options.database = options.kernel_cache = "";
-  options.system_database = system_database;
-  options.kernel_archive = archive_file();
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "cuda", .database = "", .kernel_cache = "",
+                                                .system_database = system_database, .kernel_archive = archive_file());
   fake->arch = arch;
   fake->any_code = 1;
   CHECK(wlm_context_create(&options, &context) == WLM_OK && context->archives.count);
@@ -174,11 +165,9 @@ static wlm_context *open_without_compiler(int arch, const char *system_database)
 /* The kernel that scatters a matrix that is used once, in the form for n. */
 static void has_scattering(wlm_context *context, int64_t n) {
   static const char key[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,transpose=1";
-  wlm_stats stats = WLM_STATS_INIT;
+  wlm_stats stats = STATS(.rows = 20000, .cols = 20000, .nnz = 200000);
   wlmi_decision d = {0};
   wlmi_spec spec;
-  stats.rows = stats.cols = 20000;
-  stats.nnz = 200000;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_SCATTER, &spec, &d) == WLM_OK && d.entry_count == 1);
   if (!wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = d.entries[0].variant}))
@@ -216,14 +205,12 @@ static void check(void) {
 
 /* The code of the kernel that is chosen for one mean of 64 columns; wlmi_free. */
 static char *code_of_mean(wlm_context *context, size_t *size) {
-  wlm_stats stats = WLM_STATS_INIT;
+  wlm_stats stats = STATS(.rows = 20000, .cols = 20000, .nnz = 200000);
   wlmi_limits limits = context->device->info.limits;
   wlmi_decision d;
   wlmi_program program;
   wlmi_spec spec;
   char *code;
-  stats.rows = stats.cols = 20000;
-  stats.nnz = 200000;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key("op=copy_b.mean,dense=f32,rowptr=i32,colind=i32,values=none,sample=none", 64, &spec) ==
         WLM_OK);

@@ -1,9 +1,5 @@
 /* Kernels of batches: some candidates of each family compile, use no more registers and spill no more than family.lua
  * allows, and copy no arguments to local memory, for several architectures, widths and types. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "support/emit_fixture.h"
@@ -44,11 +40,10 @@ static long largest_frame(const char *log) {
 }
 
 static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *limits) {
-  wlmi_program program;
   wlmi_text log = {0};
   void *cubin = NULL;
   size_t size;
-  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
   assert_true(program.is_batched);
   wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, &cubin, &size, &log);
   if (status != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
@@ -68,16 +63,14 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
 }
 
 static int check_families(const struct problem *p) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem =
+      PROBLEM(.n = p->n, .batch = 64, .reduce = p->reduce, .transpose = p->transpose, .dense_type = p->type);
+  wlm_csr csr = CSR(.value_type = p->type, .values = &csr);
   wlmi_limits limits = emit_cuda;
-  const wlmi_candidate_list *list;
-  wlmi_spec spec;
   int more = 0;
-  problem.n = p->n, problem.batch = 64, problem.reduce = p->reduce, problem.transpose = p->transpose;
-  problem.dense_type = csr.value_type = p->type, csr.values = &csr, limits.arch = p->arch;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &limits, &list));
+  limits.arch = p->arch;
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &limits, &list));
   for (int64_t i = 0, end; i < list->count; i = end) {
     for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
       end++;

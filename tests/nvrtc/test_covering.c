@@ -13,10 +13,6 @@
  * With the argument "times" nothing is tested: the program prints the processor time that NVRTC takes for the first
  * entry of each family and operation on sm_90, the least of five compilations, and that time divided by the least of
  * row_vec. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -159,13 +155,9 @@ static void plan_compiles(void) {
     }
 }
 
-static int begin(void **state) {
-  (void)state;
-  return wlmi_generator_create(NULL, &s.generator) != WLM_OK;
-}
+FIXTURE(begin) { return wlmi_generator_create(NULL, &s.generator) != WLM_OK; }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   free(s.compiles);
   if (s.figures) munmap(s.figures, (size_t)s.set.count * ARCHITECTURES * sizeof *s.figures);
   covering_release(&s.set);
@@ -191,8 +183,7 @@ static const char table[] = WLM_SOURCE_DIR "/tests/nvrtc/registers.tsv";
 /* "V12.4.131", from the comment at the top of its PTX: nvrtcVersion leaves out the last number. */
 static void nvrtc_build(char *build, size_t size) {
   char *ptx;
-  size_t ptx_size;
-  assert_status(WLM_OK, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx, &ptx_size));
+  GET(size_t, ptx_size, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx, &ptx_size));
   const char *at = strstr(ptx, ", V");
   assert_non_null(at);
   snprintf(build, size, "%.*s", (int)strcspn(at + 2, "\n\r "), at + 2);
@@ -202,7 +193,6 @@ static void nvrtc_build(char *build, size_t size) {
 TEST(registers_are_those_of_the_table) {
   char build[64], header[128], of_table[128];
   wlmi_text rows = {0};
-  (void)state;
   test_needs_nvrtc();
   if (covering_full() || only_families || only_times || (only_arch && only_arch != emit_cuda.arch))
     return; /* of no row of the table */
@@ -231,9 +221,8 @@ TEST(registers_are_those_of_the_table) {
 
 static double seconds_of(const covering_entry *entry) {
   const wlmi_limits limits = limits_of(emit_cuda.arch);
-  wlmi_program program;
   double least = INFINITY;
-  assert_status(WLM_OK, wlmi_generator_emit(s.generator, entry->variant, &entry->spec, &limits, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(s.generator, entry->variant, &entry->spec, &limits, &program));
   for (int i = 0; i < 5; i++) {
     void *cubin;
     size_t size;

@@ -1,7 +1,5 @@
 /* User-defined expressions with NVRTC: every function that the parser accepts exists for every architecture, and
  * compile errors are reported at their position in the user's text. */
-#include <stdlib.h>
-
 #include "support/emit_fixture.h"
 #include "support/expressions.h"
 #include "support/test.h"
@@ -14,9 +12,8 @@ static const char variant[] = "row_crc/cf=1,rows=4";
 TEST(every_function) {
   static const int architectures[] = {80, 90, 100};
   const wlmi_spec spec = expressions_all_functions(32);
-  wlmi_program program;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
   for (int i = 0; i < 3; i++) {
     void *cubin;
     size_t size;

@@ -1,7 +1,5 @@
 /* Finding NVRTC at run time, and handling its results. Needs no GPU. */
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "support/emit_fixture.h"
 #include "support/test.h"
@@ -14,21 +12,17 @@
 static const char variant[] = "row_crc/cf=1,rows=4";
 
 static void make_spec(wlm_index rowptr_type, wlmi_spec *spec) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  problem.n = 32;
-  csr.rowptr_type = rowptr_type;
-  csr.values = &csr;
+  wlm_problem problem = PROBLEM(.n = 32);
+  wlm_csr csr = CSR(.rowptr_type = rowptr_type, .values = &csr);
   assert_int_equal(wlmi_spec_make(&problem, &csr, spec), WLM_OK);
 }
 
 static void emit(int arch, wlmi_program *program) {
   wlmi_limits limits = {
       .target = WLMI_TARGET_CUDA, .arch = arch, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 100};
-  wlmi_generator *generator;
   wlmi_spec spec;
   make_spec(WLM_I32, &spec);
-  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_int_equal(wlmi_generator_emit(generator, variant, &spec, &limits, program), WLM_OK);
   wlmi_generator_destroy(generator);
 }
@@ -78,7 +72,6 @@ TEST(an_unknown_architecture_is_an_error) {
 TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   wlmi_program program;
   char *ptx, target[32];
-  size_t size;
   test_needs_nvrtc();
   const int newest = wlmi_nvrtc_arch(1000);
   assert_in_range(newest, 90, 999);
@@ -86,7 +79,7 @@ TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   assert_int_equal(wlmi_nvrtc_arch(91), 90);
   assert_int_equal(wlmi_nvrtc_arch(11), 11);
   emit(newest, &program);
-  assert_int_equal(wlmi_nvrtc_ptx(program.source, program.variant, newest, &ptx, &size), WLM_OK);
+  GET(size_t, size, wlmi_nvrtc_ptx(program.source, program.variant, newest, &ptx, &size));
   assert_int_equal(strlen(ptx) + 1, size);
   snprintf(target, sizeof target, "\n.target sm_%d\n", newest);
   assert_non_null(strstr(ptx, target));
@@ -99,11 +92,10 @@ TEST(machine_code_and_its_ptx) {
   wlmi_nvrtc_code both[2], alone;
   wlmi_program program;
   char *ptx;
-  size_t size;
   test_needs_nvrtc();
   emit(90, &program);
   assert_int_equal(wlmi_nvrtc_both(program.source, program.variant, 90, &both[0], &both[1], NULL), WLM_OK);
-  assert_int_equal(wlmi_nvrtc_ptx(program.source, program.variant, 90, &ptx, &size), WLM_OK);
+  GET(size_t, size, wlmi_nvrtc_ptx(program.source, program.variant, 90, &ptx, &size));
   assert_int_equal(both[1].size, size);
   assert_string_equal(both[1].bytes, ptx);
   assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, &alone.bytes, &alone.size, NULL), WLM_OK);
@@ -154,21 +146,17 @@ static void waits_before_it_loads(const char *ptx, const char *kernel, const cha
 static int check_families(wlmi_generator *generator, const wlm_problem *problem) {
   const wlmi_limits *limits = &emit_cuda;
   char family[64] = "";
-  const wlmi_candidate_list *list;
-  wlmi_spec spec;
   int checked = 0;
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.values = &csr;
-  assert_int_equal(wlmi_spec_make(problem, &csr, &spec), WLM_OK);
-  assert_int_equal(wlmi_generator_describe(generator, &spec, limits, &list), WLM_OK);
+  wlm_csr csr = CSR(.values = &csr);
+  GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
+  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(generator, &spec, limits, &list));
   for (int64_t i = 0; i < list->count; i++) {
     const char *name = list->candidates[i].variant;
     const size_t length = strcspn(name, "/");
-    wlmi_program program;
     char *ptx;
     size_t size;
     if (!strncmp(name, family, length) && !family[length]) continue;
-    assert_int_equal(wlmi_generator_emit(generator, name, &spec, limits, &program), WLM_OK);
+    GET(wlmi_program, program, wlmi_generator_emit(generator, name, &spec, limits, &program));
     const wlmi_pass *first = wlmi_program_first_execute(&program);
     if (first == program.passes) snprintf(family, sizeof family, "%.*s", (int)length, name);
     if (first == program.passes && first->dependent) {
@@ -185,7 +173,6 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
 
 /* The kernel before may still write the pattern, so the first pass must wait before its first load. */
 TEST(kernels_wait_for_fresh_patterns) {
-  wlmi_generator *generator;
   wlm_problem problems[6];
   static const int least[] = {3, 4, 1, 4, 2, 1};
   test_needs_nvrtc();
@@ -200,7 +187,7 @@ TEST(kernels_wait_for_fresh_patterns) {
   problems[4].operation = WLM_SDDMM;
   problems[5] = problems[2];
   problems[5].transpose = 1;
-  assert_int_equal(wlmi_generator_create(NULL, &generator), WLM_OK);
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < 6; i++) assert_true(check_families(generator, &problems[i]) >= least[i]);
   wlmi_generator_destroy(generator);
 }

@@ -1,7 +1,5 @@
 /* The kernels that belong to no family compile with NVRTC and do not spill: building A^T and CSR from coordinates, for
  * every type of index, measuring stats, and gradients by argmax. */
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/cuda/nvrtc.h"
@@ -28,9 +26,8 @@ static void compile(const wlmi_program *program, int arch) {
 }
 
 TEST(gradients_compile) {
-  wlmi_generator *generator;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const wlmi_limits limits = {.target = WLMI_TARGET_CUDA, .arch = architectures[number % 3]};
@@ -43,19 +40,14 @@ TEST(gradients_compile) {
 }
 
 TEST(compiles_for_all) {
-  wlmi_generator *generator;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 12; number++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
+    wlm_problem problem = PROBLEM(.n = 1);
+    wlm_csr csr = CSR(.rowptr_type = (wlm_index)(number & 1), .colind_type = (wlm_index)(number >> 1 & 1),
+                      .base = number % 3 == 1);
     wlmi_program program;
-    wlmi_spec spec;
-    problem.n = 1;
-    csr.rowptr_type = (wlm_index)(number & 1);
-    csr.colind_type = (wlm_index)(number >> 1 & 1);
-    csr.base = number % 3 == 1;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
@@ -67,9 +59,8 @@ TEST(compiles_for_all) {
 }
 
 TEST(stats_and_copies_compile) {
-  wlmi_generator *generator;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
     assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));

@@ -1,8 +1,6 @@
 /* The example of docs/adding-a-family.md works: the test extracts its two files to a folder, emits every variant,
  * compiles it with NVRTC if there is one, and runs it as fibers against float64. */
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
@@ -41,19 +39,16 @@ static void check_compiles(const wlmi_program *program) {
 
 TEST(test_the_example_works) {
   test_folder folder;
-  wlmi_generator *generator;
-  wlmi_device *device;
-  covering set;
   char *page = page_text();
   char *family = block_of(page, "## `family.lua`", "```lua\n");
   char *kernel = block_of(page, "## `kernel.cu.in`", "```c\n");
   folder_make(&folder);
   emit_write(&folder, "row_plain", "family.lua", family);
   emit_write(&folder, "row_plain", "kernel.cu.in", kernel);
-  assert_status(WLM_OK, wlmi_generator_create(folder.path, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(folder.path, &generator));
   folder_remove(&folder);
-  assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, covering_make(generator, &device->info.limits, 1, 0, &set));
+  GET(wlmi_device *, device, simt_device_open(&device));
+  GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
   int64_t checked = 0;
   for (int64_t i = 0; i < set.count; i++) {
     wlmi_program program;

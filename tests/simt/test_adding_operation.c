@@ -1,10 +1,6 @@
 /* The example of docs/adding-an-operation.md works: its program, which tests/CMakeLists.txt takes from the page, gets a
  * gradient that agrees with its difference quotient, and its text and gradients agree with float64 in every family. */
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "generator/generator.h"
 #include "runtime/devices.h"
@@ -40,15 +36,12 @@ TEST(the_program_runs) {
     fail_msg("no gradient in\n%s", c.out);
   assert_true(fabs(derived) > 0.1); /* an array that nothing was written to is 0 */
   if (!(fabs(derived - quotient) < 0.01 * fabs(derived))) fail_msg("%s", c.out);
-  command_release(&c);
 }
 
 static void check_message(wlmi_device *device, const wlm_problem *problem) {
-  wlmi_generator *generator;
   wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
   assert_true(kernel_check_families(device, generator, &spec, 1, 1) > 1);
   wlmi_generator_destroy(generator);
 }
@@ -57,16 +50,11 @@ static void check_message(wlmi_device *device, const wlm_problem *problem) {
 static void check_on(wlmi_device *device) {
   static const char *const by[] = {"x,t", "k,b"};
   char *text = text_of_the_page();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = text;
-  problem.n = 24;
+  wlm_problem problem = PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = text, .n = 24);
   check_message(device, &problem);
   for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
     wlm_problem gradient = WLM_PROBLEM_INIT;
-    char *derived;
-    assert_status(WLM_OK, wlm_message_gradient(&problem, by[i], &gradient, &derived));
+    GET(char *, derived, wlm_message_gradient(&problem, by[i], &gradient, &derived));
     check_message(device, &gradient);
     wlm_string_free(derived);
   }
@@ -75,16 +63,12 @@ static void check_on(wlmi_device *device) {
 }
 
 TEST(every_family_of_cuda) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_device *, device, simt_device_open(&device));
   check_on(device);
 }
 
 TEST(every_family_of_the_host) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   check_on(device);
 }
 

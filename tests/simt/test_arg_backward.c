@@ -7,10 +7,8 @@
 static void before_run(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
 
 TEST(every_problem) {
-  wlmi_device *device;
-  wlmi_generator *generator;
-  assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_device *, device, simt_device_open(&device));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, before_run, device, (uint64_t)number + 1};

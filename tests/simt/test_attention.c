@@ -1,9 +1,5 @@
 /* Cases that the covering set may miss: attention and its gradient with every family, and with heads that fit a group
  * of lanes, no vector, or no group. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
@@ -28,28 +24,18 @@ static const struct point {
 enum { FORWARD, GRADIENT, ROWS, PASSES };
 
 static void check_points(wlmi_device *device, int families) {
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof points / sizeof *points * PASSES; i++) {
     const struct point *p = &points[i / PASSES];
     const int pass = (int)(i % PASSES);
     if (pass == ROWS && p->score == WLM_SCORE_GAT) continue;
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    wlmi_spec spec;
-    problem.operation = pass == ROWS ? WLM_ATTENTION_ROWS : WLM_ATTENTION;
-    problem.n = p->n;
-    problem.heads = p->heads;
-    problem.score = p->score;
-    problem.transpose = pass == GRADIENT;
-    problem.dense_type = p->type;
-    problem.dropout = p->bias;
-    problem.epilogue.bias = p->bias && pass == FORWARD;
-    csr.rowptr_type = p->rowptr;
-    csr.colind_type = p->colind;
-    csr.value_type = p->values;
-    csr.values = p->has_values ? &csr : NULL;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    wlm_problem problem =
+        PROBLEM(.operation = pass == ROWS ? WLM_ATTENTION_ROWS : WLM_ATTENTION, .n = p->n, .heads = p->heads,
+                .score = p->score, .transpose = pass == GRADIENT, .dense_type = p->type, .dropout = p->bias,
+                .epilogue.bias = p->bias && pass == FORWARD);
+    wlm_csr csr = CSR(.rowptr_type = p->rowptr, .colind_type = p->colind, .value_type = p->values,
+                      .values = p->has_values ? &csr : NULL);
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3), families);
   }
   wlmi_generator_destroy(generator);
@@ -57,9 +43,7 @@ static void check_points(wlmi_device *device, int families) {
 }
 
 TEST(every_family_of_cuda) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_device *, device, simt_device_open(&device));
   simt_device_seed(device, 3);
   check_points(device, 3);
 }
@@ -67,20 +51,13 @@ TEST(every_family_of_cuda) {
 /* The forms that an archive has: the columns of a head are read at run time. */
 TEST(every_family_at_any_width) {
   static const struct point gradients[] = {{.n = 7, .heads = 1}, {.n = 130, .heads = 1}, {.n = 72, .heads = 3}};
-  wlmi_device *device;
-  wlmi_generator *generator;
-  (void)state;
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_device *, device, simt_device_open(&device));
   device->info.limits.any_width = 1;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof gradients / sizeof *gradients; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_problem problem = PROBLEM(.operation = WLM_SDDMM, .n = gradients[i].n, .heads = gradients[i].heads);
     wlm_csr csr = WLM_CSR_INIT;
-    wlmi_spec spec;
-    problem.operation = WLM_SDDMM;
-    problem.n = gradients[i].n;
-    problem.heads = gradients[i].heads;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3), 2);
   }
   wlmi_generator_destroy(generator);
@@ -88,8 +65,6 @@ TEST(every_family_at_any_width) {
 }
 
 TEST(every_family_of_the_host) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   check_points(device, 2);
 }

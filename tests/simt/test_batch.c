@@ -8,18 +8,16 @@
 static wlm_context *context;
 
 static int begin(void **state) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlmi_device *device;
   (void)state;
-  options.database = options.system_database = options.kernel_cache = "";
+  wlm_context_options options = BARE_OPTIONS();
   if (simt_device_open(&device) != WLM_OK) return 1;
   device->info.limits.processors = 4;                                  /* which the rules divide by */
   snprintf(device->info.compiler, sizeof device->info.compiler, "cc"); /* without one, products run one by one */
   return wlmi_context_create_on(device, &options, &context) != WLM_OK;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   wlm_context_destroy(context);
   return 0;
 }

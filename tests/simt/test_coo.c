@@ -1,8 +1,5 @@
 /* The kernels that convert coordinates to CSR, as fibers under ASan and UBSan: every list of support/coo_check.h, in
  * memory of exactly the needed size, and lists for which `sorted` is set wrongly. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/sort_device.h"
@@ -20,18 +17,12 @@ typedef struct sorter {
 } sorter;
 
 static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowptr_type, wlm_index index_type) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_program program;
-  wlmi_spec spec;
+  wlm_problem problem = PROBLEM(.n = 1);
+  wlm_csr csr = CSR(.rowptr_type = rowptr_type, .colind_type = index_type, .base = base);
   void *image;
   size_t size;
-  problem.n = 1;
-  csr.rowptr_type = rowptr_type;
-  csr.colind_type = index_type;
-  csr.base = base;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_program, program, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK,
                 s->device->ops->load(s->device, &program, image, size, s->kernels[base][rowptr_type][index_type],
@@ -42,9 +33,8 @@ static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowpt
 
 static int sorter_make(void **state) {
   static sorter s;
-  wlmi_generator *generator;
   assert_status(WLM_OK, simt_device_open(&s.device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < BASES * TYPES * TYPES; i++)
     load(&s, generator, i / (TYPES * TYPES), i / TYPES % TYPES, i % TYPES);
   wlmi_generator_destroy(generator);
@@ -62,8 +52,7 @@ static int sorter_release(void **state) {
 
 static void convert(void *user, const wlm_coo *coo) {
   sorter *s = user;
-  size_t size;
-  assert_status(WLM_OK, wlmi_coo_scratch_size(coo, &size));
+  GET(size_t, size, wlmi_coo_scratch_size(coo, &size));
   void *scratch = malloc(size + !size);
   assert_non_null(scratch);
   memset(scratch, 0xff, size);
@@ -89,20 +78,13 @@ TEST(a_list_wrongly_marked_sorted) {
   int32_t row[NNZ], col[NNZ], rowptr[ROWS + 1], colind[NNZ];
   test_random random = {7};
   for (int is_sorted = 0; is_sorted < 2; is_sorted++) {
-    wlm_coo coo = WLM_COO_INIT;
     for (int p = 0; p < NNZ; p++) {
       row[p] = (int32_t)test_draw(&random, ROWS + 4) - 2;
       col[p] = (int32_t)test_draw(&random, COLS + 4) - 2;
     }
     if (is_sorted) qsort(row, NNZ, sizeof *row, by_value);
-    coo.rows = ROWS;
-    coo.cols = COLS;
-    coo.nnz = NNZ;
-    coo.row = row;
-    coo.col = col;
-    coo.sorted = 1;
-    coo.rowptr = rowptr;
-    coo.colind = colind;
+    wlm_coo coo = COO(.rows = ROWS, .cols = COLS, .nnz = NNZ, .row = row, .col = col, .sorted = 1, .rowptr = rowptr,
+                      .colind = colind);
     convert(*state, &coo);
     assert_int_equal(rowptr[0], 0);
     for (int i = 0; i < ROWS; i++) assert_in_range(rowptr[i + 1], rowptr[i], NNZ);
@@ -111,10 +93,8 @@ TEST(a_list_wrongly_marked_sorted) {
 }
 
 TEST(too_large) {
-  wlm_coo coo = WLM_COO_INIT;
+  wlm_coo coo = COO(.rowptr_type = WLM_I64, .index_type = WLM_I64, .nnz = INT64_MAX / 32);
   size_t size;
-  coo.rowptr_type = coo.index_type = WLM_I64;
-  coo.nnz = INT64_MAX / 32;
   assert_status(WLM_ERR_OVERFLOW, wlmi_coo_scratch_size(&coo, &size));
   coo.nnz = 5;
   coo.rows = INT64_MAX / 8;

@@ -1,8 +1,5 @@
 /* Cases that the covering set may miss: every family with several values per edge, also transposed, and with numbers of
  * columns per head that no vector or the widest vector divides. */
-#include <stdio.h>
-#include <string.h>
-
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
@@ -19,23 +16,14 @@ static const struct point {
               {WLM_SDDMM, 128, 8, WLM_F32, WLM_I32, 0, 2}, {WLM_SDDMM, 66, 2, WLM_F64, WLM_I64, 0, 2}};
 
 TEST(every_family) {
-  wlmi_device *device;
-  wlmi_generator *generator;
-  assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_device *, device, simt_device_open(&device));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   simt_device_seed(device, 3);
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    wlmi_spec spec;
-    problem.operation = points[i].operation;
-    problem.n = points[i].n;
-    problem.heads = points[i].heads;
-    problem.transpose = points[i].transpose;
-    problem.dense_type = csr.value_type = points[i].type;
-    csr.rowptr_type = points[i].rowptr;
-    csr.values = &csr;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    wlm_problem problem = PROBLEM(.operation = points[i].operation, .n = points[i].n, .heads = points[i].heads,
+                                  .transpose = points[i].transpose, .dense_type = points[i].type);
+    wlm_csr csr = CSR(.value_type = points[i].type, .rowptr_type = points[i].rowptr, .values = &csr);
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_true(kernel_check_families(device, generator, &spec, 1, 3) >= points[i].families);
   }
   wlmi_generator_destroy(generator);

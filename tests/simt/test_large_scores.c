@@ -1,9 +1,6 @@
 /* Kernels of one operation make a score with the same bits, whatever variants the passes are: with scores of 1e8, each
  * other order of adding would give another weight. */
-#include <math.h>
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/memory.h"
 #include "generator/generator.h"
@@ -51,40 +48,23 @@ static void make(graph *g, const wlm_problem *p) {
 }
 
 static void run(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant, graph *g) {
-  wlmi_program program;
   wlmi_module *module = NULL;
   void *kernels[WLMI_MAX_PASSES], *image;
   size_t size;
   wlm_plan plan = {0};
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
   const int back = spec->problem.transpose;
-  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
   assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
-  csr.rows = back ? COLS : ROWS;
-  csr.cols = back ? ROWS : COLS;
-  csr.nnz = EDGES;
-  csr.rowptr = back ? g->t_rowptr : g->rowptr;
-  csr.colind = back ? g->t_colind : g->colind;
-  csr.values = g->values;
+  wlm_csr csr =
+      CSR(.rows = back ? COLS : ROWS, .cols = back ? ROWS : COLS, .nnz = EDGES,
+          .rowptr = back ? g->t_rowptr : g->rowptr, .colind = back ? g->t_colind : g->colind, .values = g->values);
   assert_status(WLM_OK, bare_plan_fill(&plan, device, &program, kernels, &csr, spec));
   plan.bound.args.order = back ? g->order : NULL;
-  args.b = g->b;
-  args.c = g->c;
-  args.db = g->db;
-  args.x = g->x;
-  args.attention = &attention;
-  attention.q = g->q;
-  attention.k = g->k;
-  attention.att = g->att;
-  attention.left = g->q;
-  attention.right = g->k;
-  attention.softmax = g->softmax;
-  attention.delta = g->delta;
-  attention.slope = attention.scale = SLOPE;
-  attention.dscores = g->dscores;
+  wlm_attention_operands attention =
+      ATTENTION_OPERANDS(.q = g->q, .k = g->k, .att = g->att, .left = g->q, .right = g->k, .softmax = g->softmax,
+                         .delta = g->delta, .slope = SLOPE, .scale = SLOPE, .dscores = g->dscores);
+  wlm_execute_args args = EXECUTE_ARGS(.b = g->b, .c = g->c, .db = g->db, .x = g->x, .attention = &attention);
   if (spec->problem.score == WLM_SCORE_GATV2) attention.datt = g->datt;
   void *const workspace = calloc(1, wlm_plan_workspace_size(&plan) + 1);
   void *const prepared = calloc(1, wlm_plan_prepared_size(&plan) + 1);
@@ -135,17 +115,14 @@ static void check(const graph *g, const wlmi_spec *spec, int pass, const char *v
 /* Variants of each pass with different lanes and vectors; the gradients read what the last one stored. */
 static void check_passes(wlmi_device *device, wlmi_generator *generator, wlm_problem problem) {
   static graph g;
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.values = &csr;
+  wlm_csr csr = CSR(.values = &csr);
   make(&g, &problem);
   for (int pass = FORWARD; pass < PASSES; pass++) {
-    const wlmi_candidate_list *names;
-    wlmi_spec spec;
     if (pass == OF_ROWS && problem.score == WLM_SCORE_GAT) continue;
     problem.operation = pass == OF_ROWS ? WLM_ATTENTION_ROWS : WLM_ATTENTION;
     problem.transpose = pass == GRADIENT;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
     for (int64_t i = 0, seen = 0; i < names->count; i++) { /* one for each number of lanes, or for each tile */
       const char *const variant = names->candidates[i].variant, *const lanes = strstr(variant, "lanes=");
       const int64_t number = lanes ? strtol(lanes + strlen("lanes="), NULL, 10) : 1;
@@ -163,13 +140,9 @@ static void check_on(wlmi_device *device) {
     wlm_score score;
     int64_t n, heads;
   } problems[] = {{WLM_SCORE_GATV2, 64, 1}, {WLM_SCORE_DOT, 48, 2}, {WLM_SCORE_GAT, 32, 4}};
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    problem.score = problems[i].score;
-    problem.n = problems[i].n;
-    problem.heads = problems[i].heads;
+    wlm_problem problem = PROBLEM(.score = problems[i].score, .n = problems[i].n, .heads = problems[i].heads);
     check_passes(device, generator, problem);
   }
   wlmi_generator_destroy(generator);
@@ -177,16 +150,12 @@ static void check_on(wlmi_device *device) {
 }
 
 TEST(on_cuda) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_device *, device, simt_device_open(&device));
   check_on(device);
 }
 
 TEST(on_the_host) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   check_on(device);
 }
 

@@ -1,8 +1,5 @@
 /* The kernels that copy between columns and rows, as fibers under ASan and UBSan: every size of element, arrays of
  * exactly the needed size around the edges of tiles, and nothing written between columns. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
@@ -69,13 +66,12 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
 TEST(every_size) {
   static const int64_t sizes[][2] = {{1, 2},   {127, 31}, {128, 32}, {129, 33}, {300, 2},
                                      {5, 100}, {256, 7},  {1, 65},   {130, 64}};
-  wlmi_generator *generator;
   wlmi_program program;
   wlmi_module *module;
   void *image;
   size_t bytes;
   assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
                                                     &device->info.limits, &program));
   assert_status(WLM_OK, device->ops->compile(device, &program, &image, &bytes));

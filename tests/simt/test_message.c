@@ -1,9 +1,5 @@
 /* Messages with every family: operands of each place and width, results of each kind, heads that fit a group of lanes,
  * no vector, or no group. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
@@ -59,30 +55,17 @@ static const struct point {
 };
 
 static void check_points(wlmi_device *device, int families) {
-  wlmi_generator *generator;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
     const struct point *p = &points[i];
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    wlmi_spec spec;
-    problem.operation = WLM_MESSAGE;
-    problem.reduce = WLM_CUSTOM;
-    problem.custom = p->text;
-    problem.n = p->n;
-    problem.heads = p->heads;
-    problem.dense_type = p->type;
-    problem.transpose = p->transpose;
-    problem.want_argmax = p->argmax;
-    problem.epilogue.bias = p->bias;
-    problem.epilogue.activation = p->activation;
-    problem.sampling.sample = p->sample;
-    problem.sampling.width = p->sample == WLM_SAMPLE_NONE ? 0 : 16;
-    csr.rowptr_type = p->rowptr;
-    csr.colind_type = p->colind;
-    csr.value_type = p->values;
-    csr.values = p->has_values ? &csr : NULL;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+    wlm_problem problem =
+        PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = p->text, .n = p->n, .heads = p->heads,
+                .dense_type = p->type, .transpose = p->transpose, .want_argmax = p->argmax, .epilogue.bias = p->bias,
+                .epilogue.activation = p->activation, .sampling.sample = p->sample,
+                .sampling.width = p->sample == WLM_SAMPLE_NONE ? 0 : 16);
+    wlm_csr csr = CSR(.rowptr_type = p->rowptr, .colind_type = p->colind, .value_type = p->values,
+                      .values = p->has_values ? &csr : NULL);
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3),
                      p->sample == WLM_SAMPLE_NONE ? families : 1);
   }
@@ -110,23 +93,15 @@ static void check_features(wlmi_device *device, int families) {
   static const wlm_type types[] = {WLM_F32, WLM_F16, WLM_F64, WLM_BF16};
   static const wlm_sample samples[] = {WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND, WLM_SAMPLE_FASTRAND_COPRIME};
   static const wlm_sample_norm norms[] = {WLM_NORM_NONE, WLM_NORM_UNBIASED, WLM_NORM_KEPT};
-  wlmi_generator *generator;
   int turn = 0;
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     for (int is_sampled = 0; is_sampled < 2; is_sampled++)
       for (int transpose = 0; transpose < 2; transpose++, turn++) {
-        wlm_problem problem = WLM_PROBLEM_INIT;
-        wlm_csr csr = WLM_CSR_INIT;
-        wlmi_spec spec;
-        problem.operation = WLM_MESSAGE;
-        problem.reduce = WLM_CUSTOM;
-        problem.custom = texts[i].text;
-        problem.n = turn % 5 ? 12 : 9;
-        problem.heads = turn % 3 ? 1 : 3;
-        problem.dense_type = types[turn / 2 % 4];
-        problem.transpose = transpose;
-        problem.want_argmax = texts[i].has_extremes && turn % 3;
+        wlm_problem problem =
+            PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = texts[i].text, .n = turn % 5 ? 12 : 9,
+                    .heads = turn % 3 ? 1 : 3, .dense_type = types[turn / 2 % 4], .transpose = transpose,
+                    .want_argmax = texts[i].has_extremes && turn % 3);
         problem.argmax_type = problem.dense_type == WLM_F32 ? WLM_I64 : WLM_I32;
         problem.policy.deterministic = turn % 4 == 1;
         problem.epilogue.bias = texts[i].of_rows && turn % 3 == 1;
@@ -134,11 +109,10 @@ static void check_features(wlmi_device *device, int families) {
         if (is_sampled) problem.sampling.sample = samples[turn % 3];
         problem.sampling.width = is_sampled ? 8 + turn % 7 : 0;
         problem.sampling.norm = is_sampled && texts[i].is_linear ? norms[turn / 2 % 3] : WLM_NORM_NONE;
-        csr.rowptr_type = turn / 2 % 3 ? WLM_I32 : WLM_I64;
-        csr.colind_type = turn % 7 ? WLM_I32 : WLM_I64;
-        csr.value_type = turn % 2 && problem.dense_type != WLM_F64 ? WLM_F32 : problem.dense_type;
-        csr.values = turn % 5 ? &csr : NULL;
-        assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+        wlm_csr csr = CSR(.rowptr_type = turn / 2 % 3 ? WLM_I32 : WLM_I64, .colind_type = turn % 7 ? WLM_I32 : WLM_I64,
+                          .value_type = turn % 2 && problem.dense_type != WLM_F64 ? WLM_F32 : problem.dense_type,
+                          .values = turn % 5 ? &csr : NULL);
+        GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
         const int walks_samples = is_sampled && texts[i].of_rows && !transpose;
         const int found = kernel_check_families(device, generator, &spec, 1, 3);
         if (found != (walks_samples ? 1 : families))
@@ -148,9 +122,7 @@ static void check_features(wlmi_device *device, int families) {
 }
 
 TEST(every_family_of_cuda) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_device *, device, simt_device_open(&device));
   simt_device_seed(device, 3);
   check_points(device, 3);
   check_features(device, 3);
@@ -158,9 +130,7 @@ TEST(every_family_of_cuda) {
 }
 
 TEST(every_family_of_the_host) {
-  wlmi_device *device;
-  (void)state;
-  assert_status(WLM_OK, wlmi_host_device_open(&device));
+  GET(wlmi_device *, device, wlmi_host_device_open(&device));
   check_points(device, 2);
   check_features(device, 2);
   device->ops->close(device);

@@ -6,13 +6,10 @@
 #include "support/test.h"
 
 TEST(every_request_in_every_order) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  wlmi_device *device;
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, simt_device_open(&device));
+  wlm_context_options options = BARE_OPTIONS();
+  GET(wlmi_device *, device, simt_device_open(&device));
   device->info.limits.processors = 4; /* which the rules divide by */
-  assert_status(WLM_OK, wlmi_context_create_on(device, &options, &context));
+  GET(wlm_context *, context, wlmi_context_create_on(device, &options, &context));
   orders_check(context, 6, 51);
   wlm_context_destroy(context);
 }

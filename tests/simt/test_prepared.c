@@ -2,7 +2,6 @@
  * the 16-bit values that windows serves, so here variants of every kind are checked with such values. For small
  * matrices the tiles and the order of rows that a plan must have are checked, too. */
 #include <omp.h>
-#include <stdio.h>
 
 #include "core/base/memory.h"
 #include "simt/shim/simt_device.h"
@@ -101,17 +100,12 @@ static int64_t tiles_of(const char *variant, int descending) {
   int32_t rowptr[ROWS + 1], colind[ROWS * EACH];
   long long spans[WINDOWS][2];
   int64_t tiles = 0;
-  wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec = emit_spec(32);
   spec.problem.dense_type = WLM_F16;
   spec.has_values = 0;
   for (int row = 0; row <= ROWS; row++) rowptr[row] = row * EACH;
   for (int p = 0; p < ROWS * EACH; p++) colind[p] = p / EACH % 8 * EACH + (descending ? EACH - 1 - p % EACH : p % EACH);
-  csr.rows = ROWS;
-  csr.cols = 8 * EACH;
-  csr.nnz = ROWS * EACH;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = 8 * EACH, .nnz = ROWS * EACH, .rowptr = rowptr, .colind = colind);
   prepare(variant, &spec, &csr, spans, sizeof spans);
   for (int window = 0; window < WINDOWS; window++) tiles += spans[window][1];
   return tiles;
@@ -142,13 +136,9 @@ TEST(longer_rows_come_first_and_get_more_groups) {
   } kept;
   int32_t rowptr[ROWS + 1] = {0}, colind[NNZ] = {0};
   int groups[ROWS] = {0}, before = 5 * ROWS;
-  wlm_csr csr = WLM_CSR_INIT;
   const wlmi_spec spec = emit_spec(16);
   for (int row = 0; row < ROWS; row++) rowptr[row + 1] = rowptr[row] + 5 * row;
-  csr.rows = csr.cols = ROWS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .nnz = NNZ, .rowptr = rowptr, .colind = colind);
   prepare("row_sorted/threads=128,lanes=4,vector=4,batch=4,share=16", &spec, &csr, &kept, sizeof kept);
   for (int i = 0; i < ENTRIES; i++) {
     const struct entry *entry = &kept.entries[i];

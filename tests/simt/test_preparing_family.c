@@ -53,8 +53,7 @@ static const char kernel[] =
 static wlmi_generator *generator;
 static wlmi_device *device;
 
-static int begin(void **state) {
-  (void)state;
+FIXTURE(begin) {
   test_folder made;
   folder_make(&made);
   emit_write(&made, "starts", "family.lua", family);
@@ -65,8 +64,7 @@ static int begin(void **state) {
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   device->ops->close(device);
   wlmi_generator_destroy(generator);
   return 0;

@@ -1,8 +1,5 @@
 /* Cases that the covering set may miss: every variant of the families that walk A itself for a product with A^T, in
  * place and through the workspace, with and without a last pass, with heads and with vectors of every width. */
-#include <stdio.h>
-#include <string.h>
-
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
@@ -57,20 +54,12 @@ static int one(void *user, int64_t index) {
 }
 
 static wlmi_spec spec_of(const struct point *point) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.transpose = 1;
-  problem.message = point->message;
-  problem.n = point->n;
-  problem.heads = point->heads;
-  problem.dense_type = csr.value_type = point->type;
-  problem.epilogue.bias = point->has_bias;
-  problem.epilogue.activation = point->activation;
-  csr.rowptr_type = point->rowptr;
-  csr.colind_type = point->colind;
-  csr.values = point->has_values ? point : NULL;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlm_problem problem =
+      PROBLEM(.transpose = 1, .message = point->message, .n = point->n, .heads = point->heads,
+              .dense_type = point->type, .epilogue.bias = point->has_bias, .epilogue.activation = point->activation);
+  wlm_csr csr = CSR(.value_type = point->type, .rowptr_type = point->rowptr, .colind_type = point->colind,
+                    .values = point->has_values ? point : NULL);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
@@ -97,12 +86,10 @@ TEST(every_variant) {
 
 /* The families that walk A serve only sums with A^T, and no deterministic problem. */
 TEST(other_problems_are_refused) {
-  wlmi_generator *generator;
-  wlmi_device *device;
   const char *const variant = "scatter/lanes=16,vector=4,share=32";
   const char *const says[] = {"", "transposed products alone", "not deterministic", "atomic form", "atomic form"};
-  assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_device *, device, simt_device_open(&device));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < 5; i++) {
     wlmi_spec spec = spec_of(&points[0]);
     wlmi_text reason = {0};

@@ -1,9 +1,6 @@
 /* Tests the shim: correct kernels compute what CUDA computes, and each kind of error that it detects ends the process
  * with a message that names it. Failing kernels run in a child process. */
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
@@ -16,12 +13,8 @@
 
 static wlmi_device *device;
 
-static int open_device(void **state) {
-  (void)state;
-  return simt_device_open(&device) != WLM_OK;
-}
-static int close_device(void **state) {
-  (void)state;
+FIXTURE(open_device) { return simt_device_open(&device) != WLM_OK; }
+FIXTURE(close_device) {
   device->ops->close(device);
   return 0;
 }
@@ -224,15 +217,11 @@ static void take_out(char *source, const char *barrier, int which) {
 static int run_edit(const void *user) {
   const edit *e = user;
   wlmi_generator *generator;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec;
   wlmi_program program;
   omp_set_num_threads(1);
-  problem.n = 40;
-  problem.sampling.sample = e->sample;
-  problem.sampling.width = 32;
-  csr.values = &csr;
+  wlm_problem problem = PROBLEM(.n = 40, .sampling.sample = e->sample, .sampling.width = 32);
+  wlm_csr csr = CSR(.values = &csr);
   wlm_status status = wlmi_spec_make(&problem, &csr, &spec);
   if (status == WLM_OK) status = wlmi_generator_create(NULL, &generator);
   if (status == WLM_OK) status = wlmi_generator_emit(generator, e->variant, &spec, &device->info.limits, &program);

@@ -1,8 +1,4 @@
 /* Compares the kernel that measures row statistics, run as fibers under ASan and UBSan, with the host's computation. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "generator/generator.h"
@@ -20,14 +16,12 @@ typedef struct meter {
 } meter;
 
 static void meter_make(meter *m, wlm_index type) {
-  wlmi_generator *generator;
-  wlmi_program program;
   void *image;
   size_t size;
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
   assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
   assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
   wlmi_free(image);
@@ -64,14 +58,9 @@ static wlm_status measure(const meter *m, const wlm_csr *csr, uint64_t seed, wlm
 }
 
 static void check(const meter *m, const int64_t *wide, int64_t rows, int64_t nnz, uint64_t seed) {
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_stats expected, got, read;
   void *rowptr = narrowed(m, wide, rows);
-  csr.rows = rows;
-  csr.cols = 7;
-  csr.nnz = nnz;
-  csr.rowptr = rowptr;
-  csr.rowptr_type = m->type;
+  wlm_csr csr = CSR(.rows = rows, .cols = 7, .nnz = nnz, .rowptr = rowptr, .rowptr_type = m->type);
   assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, rows, 7, nnz, &expected));
   assert_status(WLM_OK, measure(m, &csr, seed, &got));
   assert_status(WLM_OK, wlmi_stats_measure(m->device, NULL, &csr, NULL, NULL, &read));
@@ -110,8 +99,7 @@ static void with_both_types(void (*body)(const meter *m)) {
 static void shapes(const meter *m) {
   for (int shape = 0; shape < test_shape_count(); shape++) {
     test_random random = {(uint64_t)shape * 77 + 1};
-    wlmi_csr_host a;
-    assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
+    GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
     check(m, a.rowptr, a.rows, a.nnz, (uint64_t)shape + 1);
     wlmi_csr_host_release(&a);
   }
@@ -168,17 +156,13 @@ static void wrong_rowptr(const meter *m) {
                 {ROWS, 0, 0},
                 {1500, INT32_MIN, 3 * ROWS}};
   for (size_t w = 0; w < sizeof wrongs / sizeof *wrongs; w++) {
-    wlm_csr csr = WLM_CSR_INIT;
     wlm_stats stats;
     char expected[256];
     for (int i = 0; i <= ROWS; i++) rowptr[i] = 3 * i;
     if (wrongs[w].at >= 0) rowptr[wrongs[w].at] = wrongs[w].value;
     if (w == 6) rowptr[700] = 1; /* the first of two errors */
     void *copy = narrowed(m, rowptr, ROWS);
-    csr.rows = csr.cols = ROWS;
-    csr.nnz = wrongs[w].nnz;
-    csr.rowptr = copy;
-    csr.rowptr_type = m->type;
+    wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .nnz = wrongs[w].nnz, .rowptr = copy, .rowptr_type = m->type);
     assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_rows(copy, m->type, 0, ROWS, ROWS, csr.nnz, &stats));
     snprintf(expected, sizeof expected, "%s", wlm_error_detail());
     assert_status(WLM_ERR_INVALID_ARGUMENT, measure(m, &csr, w + 1, &stats));
@@ -191,12 +175,8 @@ TEST(wide_wrong_rowptr) {
   meter m;
   meter_make(&m, WLM_I64);
   const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.rows = 3, .nnz = 5, .rowptr = rowptr, .rowptr_type = WLM_I64);
   wlm_stats stats;
-  csr.rows = 3;
-  csr.nnz = 5;
-  csr.rowptr = rowptr;
-  csr.rowptr_type = WLM_I64;
   assert_status(WLM_ERR_INVALID_ARGUMENT, measure(&m, &csr, 1, &stats));
   assert_contains(wlm_error_detail(), "at row 0");
   meter_release(&m);
@@ -207,16 +187,10 @@ static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
   int32_t *narrow = malloc((size_t)nnz * sizeof *narrow + 1);
   int64_t *wide = malloc((size_t)nnz * sizeof *wide + 1);
   void *rowptr = narrowed(m, wide_rowptr, 2);
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_stats expected, got, read;
   for (int64_t p = 0; p < nnz; p++) wide[p] = narrow[p] = (int32_t)(p * 7 % 1000);
-  csr.rows = 2;
-  csr.cols = 1000;
-  csr.nnz = nnz;
-  csr.rowptr = rowptr;
-  csr.rowptr_type = m->type;
-  csr.colind_type = colind_type;
-  csr.colind = colind_type == WLM_I64 ? (void *)wide : narrow;
+  wlm_csr csr = CSR(.rows = 2, .cols = 1000, .nnz = nnz, .rowptr = rowptr, .rowptr_type = m->type,
+                    .colind_type = colind_type, .colind = colind_type == WLM_I64 ? (void *)wide : narrow);
   void *scratch = malloc(wlmi_stats_scratch_size(&csr));
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, m->type, 2, 1000, nnz, csr.colind, colind_type, &expected));
   assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, 2, 1000, nnz, &got));

@@ -3,8 +3,6 @@
  * device with many multiprocessors a small matrix is divided among as many blocks, so merge_path's tiles have few
  * items. Where n fills a part of a block of row_crc, the block walks its rows several times. */
 #include <omp.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "generator/generator.h"
 #include "simt/shim/simt_device.h"
@@ -22,24 +20,17 @@ static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 
 /* Checks each kernel, emitted for this many multiprocessors; the test replaces the number `large` in its text by
  * `small`, if `large` is not NULL. */
 static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
-  wlmi_generator *generator;
-  wlmi_device *device;
   omp_set_num_threads(1);
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, simt_device_open(&device));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_device *, device, simt_device_open(&device));
   wlmi_limits limits = device->info.limits;
   limits.processors = processors;
   for (size_t i = 0; i < count; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    wlmi_spec spec;
-    wlmi_program program;
+    wlm_problem problem = PROBLEM(.n = cases[i].n, .reduce = cases[i].reduce);
+    wlm_csr csr = CSR(.values = &csr);
     int told = 0;
-    problem.n = cases[i].n;
-    problem.reduce = cases[i].reduce;
-    csr.values = &csr;
-    assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlmi_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
+    GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+    GET(wlmi_program, program, wlmi_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
     for (char *at = program.source; large && (at = strstr(at, large)) != NULL; told++) memcpy(at, small, strlen(small));
     assert_true(told > 0 || !large);
     assert_status(WLM_OK, kernel_check_program(&(kernel_check){device, &spec, 2, order, device, i + 1}, &program));

@@ -1,8 +1,5 @@
 /* Compares the kernels that build A^T, run as fibers under ASan and UBSan, with the host's counting sort: equal bits
  * for every order of blocks, warps and lanes. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
@@ -20,20 +17,15 @@ typedef struct sorter {
 } sorter;
 
 static void sorter_make(sorter *s, wlm_index rowptr_type, int base) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_generator *generator;
   wlmi_program program;
-  wlmi_spec spec;
   void *image;
   size_t size;
   *s = (sorter){.base = base};
-  problem.n = 1;
-  csr.rowptr_type = rowptr_type;
-  csr.base = base;
+  wlm_problem problem = PROBLEM(.n = 1);
+  wlm_csr csr = CSR(.rowptr_type = rowptr_type, .base = base);
   assert_status(WLM_OK, simt_device_open(&s->device));
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
@@ -74,7 +66,6 @@ static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
 static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed) {
   const size_t offset = wlmi_index_size(csr->rowptr_type);
   const size_t sizes[] = {(size_t)(csr->cols + 1) * offset, (size_t)csr->nnz * 4, (size_t)csr->nnz * offset};
-  wlmi_transpose_layout layout;
   void *expected[3], *got[3];
   for (int i = 0; i < 3; i++) {
     assert_non_null(expected[i] = malloc(sizes[i] + 1));
@@ -83,7 +74,7 @@ static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed) {
   }
   simt_device_seed(s->device, seed);
   assert_status(WLM_OK, wlmi_transpose_pattern(csr, expected[0], expected[1], expected[2]));
-  assert_status(WLM_OK, wlmi_transpose_layout_of(csr, &layout));
+  GET(wlmi_transpose_layout, layout, wlmi_transpose_layout_of(csr, &layout));
   assert_true(layout.rowptr + sizes[0] <= layout.colind && layout.colind + sizes[1] <= layout.order);
   assert_true(layout.order + sizes[2] <= layout.scratch && layout.scratch <= layout.size);
   void *scratch = malloc(layout.size - layout.scratch);
@@ -107,14 +98,8 @@ static void *rowptr_of(const wlmi_csr_host *a, wlm_index type) {
 }
 
 static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index type) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = a->rows;
-  csr.cols = a->cols;
-  csr.nnz = a->nnz;
-  csr.rowptr = rowptr;
-  csr.rowptr_type = type;
-  csr.colind = a->colind;
-  return csr;
+  return (wlm_csr)CSR(.rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = rowptr, .rowptr_type = type,
+                      .colind = a->colind);
 }
 
 TEST(every_shape) {
@@ -124,8 +109,7 @@ TEST(every_shape) {
     sorter_make(&s, type, kind / 2);
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
-      wlmi_csr_host a;
-      assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
+      GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
       void *rowptr = rowptr_of(&a, type);
       const wlm_csr csr = view_of(&a, rowptr, type);
       if (csr.rows)
@@ -146,15 +130,10 @@ TEST(wide_matrices) {
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
     int32_t rowptr[ROWS + 1], colind[ROWS * EACH];
-    wlm_csr csr = WLM_CSR_INIT;
     for (int i = 0; i <= ROWS; i++) rowptr[i] = i * EACH;
     for (int p = 0; p < ROWS * EACH; p++)
       colind[p] = (int32_t)(test_draw(&random, 3) ? test_draw(&random, (uint64_t)widths[w]) : (uint64_t)widths[w] / 2);
-    csr.rows = ROWS;
-    csr.cols = widths[w];
-    csr.nnz = ROWS * EACH;
-    csr.rowptr = rowptr;
-    csr.colind = colind;
+    wlm_csr csr = CSR(.rows = ROWS, .cols = widths[w], .nnz = ROWS * EACH, .rowptr = rowptr, .colind = colind);
     check(&s, &csr, w + 1);
   }
   sorter_release(&s);
@@ -169,12 +148,9 @@ TEST(several_tiles) {
   sorter_make(&s, WLM_I32, 1);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
-    wlm_csr csr = WLM_CSR_INIT;
     for (int i = 0; i <= ROWS; i++) rowptr[i] = i * EACH;
     for (int p = 0; p < NNZ; p++) colind[p] = (int32_t)test_draw(&random, (uint64_t)widths[w]);
-    csr.rows = ROWS;
-    csr.cols = widths[w];
-    csr.nnz = NNZ - 5;
+    wlm_csr csr = CSR(.rows = ROWS, .cols = widths[w], .nnz = NNZ - 5);
     rowptr[ROWS] -= 5;
     csr.rowptr = rowptr;
     csr.colind = colind;
@@ -185,9 +161,7 @@ TEST(several_tiles) {
 
 TEST(too_large) {
   wlmi_transpose_layout layout;
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rowptr_type = csr.colind_type = WLM_I64;
-  csr.nnz = INT64_MAX / 32;
+  wlm_csr csr = CSR(.rowptr_type = WLM_I64, .colind_type = WLM_I64, .nnz = INT64_MAX / 32);
   assert_status(WLM_ERR_OVERFLOW, wlmi_transpose_layout_of(&csr, &layout));
   csr.nnz = 5;
   csr.cols = INT64_MAX / 8;

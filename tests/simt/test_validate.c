@@ -1,7 +1,4 @@
 /* Compares the kernel that validates a matrix, run as fibers under ASan and UBSan, with the host's validation. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/validate.h"
@@ -31,16 +28,9 @@ static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
 static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int64_t cols, int64_t nnz, uint64_t seed) {
   struct wlm_validation scratch;
   struct wlm_row_fault expected, got, copied;
-  wlm_csr csr = WLM_CSR_INIT;
   void *offsets = narrowed(rowptr_type, rowptr, rows + 1), *columns = narrowed(colind_type, colind, nnz);
-  csr.rows = rows;
-  csr.cols = cols;
-  csr.nnz = nnz;
-  csr.rowptr = offsets;
-  csr.colind = columns;
-  csr.rowptr_type = rowptr_type;
-  csr.colind_type = colind_type;
-  csr.base = base;
+  wlm_csr csr = CSR(.rows = rows, .cols = cols, .nnz = nnz, .rowptr = offsets, .colind = columns,
+                    .rowptr_type = rowptr_type, .colind_type = colind_type, .base = base);
   wlmi_csr_validate(&csr, &expected);
   memset(&scratch, 0xff, sizeof scratch);
   simt_device_seed(device, seed);
@@ -85,8 +75,6 @@ static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
 
 TEST(finds_what_the_host_finds) {
   for (int types = 0; types < 8; types++) {
-    wlmi_generator *generator;
-    wlmi_program program;
     wlmi_module *module;
     void *image;
     size_t size;
@@ -94,14 +82,13 @@ TEST(finds_what_the_host_finds) {
     colind_type = types & 2 ? WLM_I64 : WLM_I32;
     base = types / 4;
     assert_status(WLM_OK, simt_device_open(&device));
-    assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
-    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
+    GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+    GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
-      wlmi_csr_host a;
-      assert_status(WLM_OK, test_shape_make(shape, 64, 1500, &random, &a));
+      GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
       if (a.rows) check_spoiled(&a, &random);
       wlmi_csr_host_release(&a);
     }

@@ -9,6 +9,7 @@
 
 #include "runtime/context.h"
 #include "stress/stress.h"
+#include "support/defaults.h"
 
 enum { THREADS = 8, ROWS = 64, DEGREE = 3, N = 5 };
 enum { MAKE_CONTEXT, MAKE_MATRIX, SHARE, MAKE_PLAN, EXECUTE, DESTROY_PLAN, DESTROY_MATRIX, DESTROY_CONTEXT, TURNS };
@@ -31,13 +32,9 @@ static time_t end;
 static int turn_of(long step, int which) { return (int)((step + which) % TURNS); }
 
 static void execute(const wlm_plan *plan) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   float c[ROWS * N];
   _Alignas(16) char workspace[1 << 14];
-  args.b = b;
-  args.c = c;
-  args.workspace = workspace;
-  args.workspace_size = sizeof workspace;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .workspace = workspace, .workspace_size = sizeof workspace);
   check(wlm_plan_execute(plan, &args), "execute");
   if (!memcmp(c, expected, sizeof c)) return;
   fprintf(stderr, "a product is wrong\n");
@@ -65,10 +62,7 @@ static int stop_at_once(void *user, int64_t measured, int64_t total, const wlm_c
 
 static void tune(const arena *a) {
   const wlm_problem problem = problem_of(N);
-  wlm_tune_options tuning = WLM_TUNE_OPTIONS_INIT;
-  tuning.min_sample_seconds = 1e-6;
-  tuning.samples = 3;
-  tuning.progress = stop_at_once;
+  wlm_tune_options tuning = TUNE_OPTIONS(.min_sample_seconds = 1e-6, .samples = 3, .progress = stop_at_once);
   const wlm_status status = wlm_tune(a->context, a->matrix, &problem, NULL, &tuning);
   if (status != WLM_ERR_CANCELLED) check(status, "tune");
 }
@@ -76,10 +70,8 @@ static void tune(const arena *a) {
 static void share(const arena *a, int thread, long step) {
   const wlm_csr *csr = wlmi_matrix_csr(a->matrix);
   const wlm_problem problem = problem_of(N);
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   float c[ROWS * N];
-  args.b = b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   switch (thread) {
     case 0: choose(a); break;
     case 1: step / THREADS % 16 ? choose(a) : tune(a); break;
@@ -90,11 +82,7 @@ static void share(const arena *a, int thread, long step) {
 }
 
 static void make_matrix(arena *a) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = csr.cols = ROWS;
-  csr.nnz = ROWS * DEGREE;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .nnz = ROWS * DEGREE, .rowptr = rowptr, .colind = colind);
   check(wlm_matrix_create(a->context, &csr, NULL, &a->matrix), "matrix");
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "support/defaults.h"
 #include "support/folder.h"
 #include "warploom/warploom_tune.h"
 
@@ -28,18 +29,9 @@ static inline void begin_again_without_openmp(char **argv) {
 /* Call folder_begin first. */
 static inline wlm_context_options options_in_folder(void) {
   static char database[400], cache[400];
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
   snprintf(cache, sizeof cache, "%s/kernels.db", folder.path);
-  options.device = "host";
-  options.database = database;
-  options.system_database = "";
-  options.kernel_cache = cache;
-  return options;
+  return (wlm_context_options)BARE_OPTIONS(.device = "host", .database = database, .kernel_cache = cache);
 }
 
-static inline wlm_problem problem_of(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  return problem;
-}
+static inline wlm_problem problem_of(int64_t n) { return (wlm_problem)PROBLEM(.n = n); }

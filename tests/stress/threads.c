@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "stress/stress.h"
+#include "support/defaults.h"
 
 enum { ROWS = 60, MOST_NNZ = ROWS * 4, MATRICES = 3, MOST_THREADS = 64 };
 static const int64_t widths[] = {4, 16, 33};
@@ -45,12 +46,8 @@ static void check_product(const matrix *m, int64_t n, const float *c) {
 }
 
 static wlm_execute_args args_of(worker *w) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = b;
-  args.c = w->c;
-  args.workspace = w->workspace;
-  args.workspace_size = sizeof w->workspace;
-  return args;
+  return (wlm_execute_args)EXECUTE_ARGS(.b = b, .c = w->c, .workspace = w->workspace,
+                                        .workspace_size = sizeof w->workspace);
 }
 
 static void execute(worker *w, const wlm_plan *plan, const matrix *m, int64_t n) {
@@ -134,13 +131,9 @@ static void tune(worker *w) {
   if (draw(w, 8) || atomic_flag_test_and_set(&busy)) return;
   const matrix *m = &matrices[draw(w, MATRICES)];
   const wlm_problem problem = problem_of(widths[draw(w, WIDTHS)]);
-  wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
   int most = 1 + draw(w, 3);
-  options.min_sample_seconds = 1e-6;
-  options.samples = 3;
-  options.again = 1;
-  options.progress = stop_soon;
-  options.user = &most;
+  wlm_tune_options options =
+      TUNE_OPTIONS(.min_sample_seconds = 1e-6, .samples = 3, .again = 1, .progress = stop_soon, .user = &most);
   const wlm_status status = wlm_tune(context, m->shared, &problem, NULL, &options);
   if (status != WLM_ERR_CANCELLED) check(status, "tune");
   atomic_flag_clear(&busy);
@@ -151,10 +144,8 @@ static void tune_online(worker *w) {
   if (draw(w, 4) || atomic_flag_test_and_set(&busy)) return;
   const matrix *m = &matrices[draw(w, MATRICES)];
   const wlm_problem problem = problem_of(widths[0]);
-  wlm_online_options options = WLM_ONLINE_OPTIONS_INIT;
+  wlm_online_options options = ONLINE_OPTIONS(.share = 0.5, .challengers = 1);
   wlm_plan *plan;
-  options.share = 0.5;
-  options.challengers = 1;
   check(wlm_plan_create_online(context, m->shared, &problem, &options, &plan), "online plan");
   for (int i = 0; i < 20; i++) execute(w, plan, m, widths[0]);
   wlm_plan_destroy(plan);

@@ -381,17 +381,10 @@ static wlm_status put_poison(wlmi_device *device, size_t size, array *x) {
 }
 
 static wlm_csr csr_of(const operands *o) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = o->a.rows;
-  csr.cols = o->a.cols;
-  csr.nnz = o->a.nnz + o->rowless;
-  csr.rowptr = o->arrays[ROWPTR].device;
-  csr.colind = o->arrays[COLIND].device;
-  csr.values = o->arrays[VALUES].device;
-  csr.rowptr_type = o->spec.rowptr_type;
-  csr.colind_type = o->spec.colind_type;
-  csr.value_type = o->spec.value_type;
-  return csr;
+  return (wlm_csr)CSR(.rows = o->a.rows, .cols = o->a.cols, .nnz = o->a.nnz + o->rowless,
+                      .rowptr = o->arrays[ROWPTR].device, .colind = o->arrays[COLIND].device,
+                      .values = o->arrays[VALUES].device, .rowptr_type = o->spec.rowptr_type,
+                      .colind_type = o->spec.colind_type, .value_type = o->spec.value_type);
 }
 
 static wlm_status run(const kernel_check *check, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],

@@ -40,22 +40,14 @@ static const struct {
 int backward_problem_count(void) { return sizeof problems / sizeof *problems; }
 
 wlmi_spec backward_problem(int number) {
-  wlm_problem p = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem p =
+      PROBLEM(.n = problems[number].n, .heads = problems[number].heads, .message = problems[number].message,
+              .reduce = number % 2 ? WLM_MIN : WLM_MAX, .dense_type = problems[number].type, .want_argmax = 1,
+              .argmax_type = problems[number].arg, .transpose = problems[number].transpose);
+  wlm_csr csr = CSR(.rowptr_type = problems[number].rowptr, .colind_type = problems[number].colind,
+                    .value_type = problems[number].value_type, .values = problems[number].has_values ? &csr : NULL,
+                    .base = number / 2 % 2);
   wlmi_spec spec = {0};
-  p.n = problems[number].n;
-  p.heads = problems[number].heads;
-  p.message = problems[number].message;
-  p.reduce = number % 2 ? WLM_MIN : WLM_MAX;
-  p.dense_type = problems[number].type;
-  p.want_argmax = 1;
-  p.argmax_type = problems[number].arg;
-  p.transpose = problems[number].transpose;
-  csr.rowptr_type = problems[number].rowptr;
-  csr.colind_type = problems[number].colind;
-  csr.value_type = problems[number].value_type;
-  csr.values = problems[number].has_values ? &csr : NULL;
-  csr.base = number / 2 % 2;
   (void)wlmi_spec_make(&p, &csr, &spec);
   return spec;
 }
@@ -240,13 +232,9 @@ static wlm_status put(wlmi_device *device, array *x) {
 /* A plan with the kernels of a gradient, but none of the product. */
 static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program,
                             void *const kernels[WLMI_MAX_PASSES], const operands *o, wlm_plan *plan) {
-  wlm_csr csr = WLM_CSR_INIT, seen;
-  csr.rows = o->a.rows;
-  csr.cols = o->a.cols;
-  csr.nnz = o->a.nnz;
-  csr.rowptr = o->arrays[ROWPTR].device;
-  csr.colind = o->arrays[COLIND].device;
-  csr.values = o->arrays[VALUES].device;
+  wlm_csr csr = CSR(.rows = o->a.rows, .cols = o->a.cols, .nnz = o->a.nnz, .rowptr = o->arrays[ROWPTR].device,
+                    .colind = o->arrays[COLIND].device, .values = o->arrays[VALUES].device),
+          seen;
   seen = csr;
   seen.rows = o->rows;
   seen.cols = o->cols;

@@ -1,12 +1,11 @@
 #include "support/bare_host.h"
+#include "support/defaults.h"
 
 wlm_context *bare_host;
 
 int bare_host_begin(void **state) {
   (void)state;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "host";
-  options.database = options.system_database = options.kernel_cache = "";
+  wlm_context_options options = BARE_OPTIONS(.device = "host");
   return wlm_context_create(&options, &bare_host) != WLM_OK;
 }
 

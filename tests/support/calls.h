@@ -88,8 +88,6 @@ static inline wlm_status test_spmm(wlm_context *context, const wlm_csr *csr, con
 /* Creates a matrix with the stats that the caller gives. */
 static inline wlm_status test_matrix_given(wlm_context *context, const wlm_csr *csr, const wlm_stats *stats,
                                            wlm_matrix **matrix) {
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  options.grade = WLM_STATS_GIVEN;
-  options.stats = stats;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN, .stats = stats);
   return wlm_matrix_create(context, csr, &options, matrix);
 }

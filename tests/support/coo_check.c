@@ -5,6 +5,7 @@
 
 #include "core/problem/spec.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/shapes.h"
 
 /* Indices of one, two and three 8-bit digits; one tile, and several with an incomplete last one; more rows than
@@ -84,19 +85,11 @@ static void compare(const wlm_coo *coo, const edge *edges) {
 
 static void run(const coo_case *c, const edge *given, const edge *expected, int promise, int perm,
                 void (*convert)(void *user, const wlm_coo *coo), void *user) {
-  wlm_coo coo = WLM_COO_INIT;
   void *row = indices(given, c->nnz, 0, c->base, c->index_type),
        *col = indices(given, c->nnz, 1, c->base, c->index_type);
-  coo.rows = c->rows;
-  coo.cols = c->cols;
-  coo.nnz = c->nnz;
-  coo.base = c->base;
-  coo.row = row;
-  coo.col = col;
-  coo.index_type = c->index_type;
-  coo.sorted = promise;
-  coo.rowptr_type = c->rowptr_type;
-  coo.colind_type = c->colind_type;
+  wlm_coo coo =
+      COO(.rows = c->rows, .cols = c->cols, .nnz = c->nnz, .base = c->base, .row = row, .col = col,
+          .index_type = c->index_type, .sorted = promise, .rowptr_type = c->rowptr_type, .colind_type = c->colind_type);
   coo.rowptr = array_of(c->rows + 1, c->rowptr_type);
   coo.colind = array_of(c->nnz, c->colind_type);
   coo.perm = perm ? array_of(c->nnz, c->rowptr_type) : NULL;

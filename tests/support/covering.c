@@ -18,6 +18,7 @@
 #include "support/asserts.h"
 #include "support/covering_kinds.h"
 #include "support/covering_messages.h"
+#include "support/defaults.h"
 #include "support/folder.h"
 #include "support/shapes.h"
 
@@ -118,20 +119,13 @@ static void fill_axes(maker *m, int number, int axes[AXES]) {
 }
 
 static wlm_status spec_of(const int axes[AXES], wlmi_spec *spec) {
-  wlm_problem p = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  p.n = widths_n[axes[AXIS_N]];
-  p.heads = heads[axes[AXIS_HEADS]];
-  p.message = (wlm_message)axes[AXIS_MESSAGE];
-  p.reduce = (wlm_reduce)axes[AXIS_REDUCE];
-  p.dense_type = types[axes[AXIS_TYPES]][0];
-  csr.value_type = types[axes[AXIS_TYPES]][1];
-  csr.rowptr_type = (wlm_index)axes[AXIS_ROWPTR];
-  csr.colind_type = (wlm_index)axes[AXIS_COLIND];
-  csr.values = axes[AXIS_VALUES] ? &csr : NULL; /* the spec depends only on whether there are values */
-  p.empty = (wlm_empty)axes[AXIS_EMPTY];
-  p.want_argmax = axes[AXIS_ARG] > 0;
-  p.argmax_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32;
+  wlm_problem p = PROBLEM(.n = widths_n[axes[AXIS_N]], .heads = heads[axes[AXIS_HEADS]],
+                          .message = (wlm_message)axes[AXIS_MESSAGE], .reduce = (wlm_reduce)axes[AXIS_REDUCE],
+                          .dense_type = types[axes[AXIS_TYPES]][0], .empty = (wlm_empty)axes[AXIS_EMPTY],
+                          .want_argmax = axes[AXIS_ARG] > 0, .argmax_type = axes[AXIS_ARG] == 2 ? WLM_I64 : WLM_I32);
+  wlm_csr csr = CSR(.value_type = types[axes[AXIS_TYPES]][1], .rowptr_type = (wlm_index)axes[AXIS_ROWPTR],
+                    .colind_type = (wlm_index)axes[AXIS_COLIND],
+                    .values = axes[AXIS_VALUES] ? &csr : NULL /* the spec depends only on whether there are values */);
   if (axes[AXIS_SAMPLING]) {
     p.sampling.sample = (wlm_sample)(1 + (axes[AXIS_SAMPLING] - 1) / NORMS);
     p.sampling.norm = (wlm_sample_norm)((axes[AXIS_SAMPLING] - 1) % NORMS);
@@ -380,15 +374,12 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   p.axes[AXIS_S] = sampled ? 1 : NO_S;
   WLM_TRY(spec_of(p.axes, &p.spec));
   wlm_problem own_problem = p.spec.problem;
-  wlm_csr csr = WLM_CSR_INIT;
   own_problem.reduce = WLM_CUSTOM;
   own_problem.n = own->n;
   own_problem.heads = own->heads;
   own_problem.transpose = transpose;
   point_at_own(&own_problem, own);
-  csr.values = own;
-  csr.value_type = p.spec.value_type;
-  csr.colind_type = p.spec.colind_type;
+  wlm_csr csr = CSR(.values = own, .value_type = p.spec.value_type, .colind_type = p.spec.colind_type);
   WLM_TRY(wlmi_spec_make(&own_problem, &csr, &p.spec));
   WLM_TRY(list_candidates(m, generator, limits, &p));
   for (int64_t at = 0; at < p.count && status == WLM_OK;) {
@@ -475,17 +466,10 @@ static wlm_status add_gradients(maker *m, wlmi_generator *generator, const wlmi_
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++) {
     const struct gradient *g = &gradients[i];
-    wlm_problem of = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    of.operation = WLM_SDDMM;
-    of.message = g->message;
-    of.reduce = g->reduce;
-    of.dense_type = csr.value_type = g->type;
-    of.n = g->n;
-    of.heads = g->heads;
-    csr.rowptr_type = g->rowptr;
-    csr.colind_type = g->colind;
-    csr.values = g->has_values ? &csr : NULL;
+    wlm_problem of = PROBLEM(.operation = WLM_SDDMM, .message = g->message, .reduce = g->reduce, .dense_type = g->type,
+                             .n = g->n, .heads = g->heads);
+    wlm_csr csr = CSR(.value_type = g->type, .rowptr_type = g->rowptr, .colind_type = g->colind,
+                      .values = g->has_values ? &csr : NULL);
     status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;
@@ -511,17 +495,9 @@ static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(transposed) && status == WLM_OK; i++) {
     const struct transposed *t = &transposed[i];
-    wlm_problem of = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    of.transpose = 1;
-    of.message = t->message;
-    of.reduce = t->reduce;
-    of.want_argmax = t->reduce != WLM_SUM;
-    of.dense_type = csr.value_type = t->type;
-    of.n = t->n;
-    csr.rowptr_type = t->rowptr;
-    csr.colind_type = t->colind;
-    csr.values = &csr;
+    wlm_problem of = PROBLEM(.transpose = 1, .message = t->message, .reduce = t->reduce,
+                             .want_argmax = t->reduce != WLM_SUM, .dense_type = t->type, .n = t->n);
+    wlm_csr csr = CSR(.value_type = t->type, .rowptr_type = t->rowptr, .colind_type = t->colind, .values = &csr);
     status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;
@@ -533,11 +509,9 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
                                        int sampled, int full) {
   wlm_status status = WLM_OK;
   for (int i = 0; first_group < m->group_count && i < TYPES * MESSAGES && status == WLM_OK; i++) {
-    wlm_problem of = WLM_PROBLEM_INIT;
+    wlm_problem of =
+        PROBLEM(.transpose = 1, .message = (wlm_message)(i % MESSAGES), .dense_type = (wlm_type)(i / MESSAGES));
     wlm_csr csr = WLM_CSR_INIT;
-    of.transpose = 1;
-    of.message = (wlm_message)(i % MESSAGES);
-    of.dense_type = (wlm_type)(i / MESSAGES);
     csr.value_type = of.dense_type == WLM_F64 || test_draw(&m->random, 2) ? of.dense_type : WLM_F32;
     csr.rowptr_type = (wlm_index)(i / 2 % 2);
     csr.colind_type = (wlm_index)(i % 2);
@@ -607,21 +581,12 @@ static wlm_status add_listed(maker *m, wlmi_generator *generator, const wlmi_lim
   const int lower = list == lowers;
   wlm_status status = WLM_OK;
   for (const struct backward *b = list; b < list + count && status == WLM_OK; b++) {
-    wlm_problem of = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    of.operation = b->operation;
-    of.transpose = b->operation == WLM_SPMM && !lower;
-    of.message = b->message;
-    of.reduce = b->reduce;
-    of.want_argmax = b->reduce == WLM_MAX || b->reduce == WLM_MIN;
-    of.argmax_type = lower ? WLM_I16 : b->rowptr;
-    of.dense_type = csr.value_type = b->type;
-    of.n = b->n;
-    of.heads = b->heads;
-    of.sampling = b->sampling;
-    csr.rowptr_type = b->rowptr;
-    csr.colind_type = b->colind;
-    csr.values = &csr;
+    wlm_problem of =
+        PROBLEM(.operation = b->operation, .transpose = b->operation == WLM_SPMM && !lower, .message = b->message,
+                .reduce = b->reduce, .want_argmax = b->reduce == WLM_MAX || b->reduce == WLM_MIN,
+                .argmax_type = lower ? WLM_I16 : b->rowptr, .dense_type = b->type, .n = b->n, .heads = b->heads,
+                .sampling = b->sampling);
+    wlm_csr csr = CSR(.value_type = b->type, .rowptr_type = b->rowptr, .colind_type = b->colind, .values = &csr);
     status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;
@@ -657,19 +622,10 @@ static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi
   wlm_status status = WLM_OK;
   for (int i = 0; i < COUNT(attentions) && status == WLM_OK; i++) {
     const struct attention *t = &attentions[i];
-    wlm_problem of = WLM_PROBLEM_INIT;
-    wlm_csr csr = WLM_CSR_INIT;
-    of.operation = t->operation;
-    of.score = t->score;
-    of.transpose = t->transpose;
-    of.dropout = t->dropout;
-    of.dense_type = t->type;
-    of.n = t->n;
-    of.heads = t->heads;
-    csr.value_type = t->values;
-    csr.rowptr_type = t->rowptr;
-    csr.colind_type = t->colind;
-    csr.values = t->has_values ? &csr : NULL;
+    wlm_problem of = PROBLEM(.operation = t->operation, .score = t->score, .transpose = t->transpose,
+                             .dropout = t->dropout, .dense_type = t->type, .n = t->n, .heads = t->heads);
+    wlm_csr csr = CSR(.value_type = t->values, .rowptr_type = t->rowptr, .colind_type = t->colind,
+                      .values = t->has_values ? &csr : NULL);
     status = add_problem(m, generator, limits, &of, &csr, 0, full);
   }
   return status;

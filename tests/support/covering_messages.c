@@ -1,4 +1,5 @@
 #include "support/covering_messages.h"
+#include "support/defaults.h"
 
 #define NONE \
   { WLM_SAMPLE_NONE, WLM_NORM_NONE, 0 }
@@ -170,17 +171,10 @@ const covering_message covering_messages[] = {
 const int covering_message_count = (int)(sizeof covering_messages / sizeof *covering_messages);
 
 wlm_problem covering_message_problem(const covering_message *message, wlm_csr *csr) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = message->text;
-  problem.n = message->n;
-  problem.heads = message->heads;
-  problem.dense_type = message->type;
-  problem.transpose = message->transpose;
-  problem.want_argmax = message->want_argmax;
-  problem.argmax_type = message->argmax_type;
-  problem.sampling = message->sampling;
+  wlm_problem problem =
+      PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = message->text, .n = message->n,
+              .heads = message->heads, .dense_type = message->type, .transpose = message->transpose,
+              .want_argmax = message->want_argmax, .argmax_type = message->argmax_type, .sampling = message->sampling);
   csr->rowptr_type = message->rowptr;
   csr->colind_type = message->colind;
   csr->value_type = message->values;

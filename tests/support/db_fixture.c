@@ -41,8 +41,7 @@ wlmi_measurement_record sample_measurement(int64_t i) {
 }
 
 void put_samples_from(const char *path, int64_t first, int64_t count) {
-  wlm_store *store;
-  assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t begin = 0; begin < count; begin += SLOTS) {
     wlmi_measurement_record records[SLOTS];
     const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;

@@ -6,6 +6,7 @@
 #include "support/emit_fixture.h"
 
 #include "support/asserts.h"
+#include "support/defaults.h"
 
 const wlmi_limits emit_cuda = {
     .target = WLMI_TARGET_CUDA, .arch = 90, .threads_per_block = 1024, .shared_bytes = 232448, .processors = 132};
@@ -27,12 +28,9 @@ int emit_end(void **state) {
 }
 
 wlmi_spec emit_spec(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.n = n;
-  csr.values = &csr; /* the spec depends only on whether there are values */
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlm_problem problem = PROBLEM(.n = n);
+  wlm_csr csr = CSR(.values = &csr /* the spec depends only on whether there are values */);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
@@ -45,11 +43,8 @@ void emit_write(test_folder *folder, const char *family, const char *name, const
 
 wlm_status emit_helper(wlmi_generator *generator, wlmi_helper helper, wlm_index rowptr_type, wlm_index colind_type,
                        int base, wlmi_program *program) {
-  wlm_csr types = WLM_CSR_INIT;
+  wlm_csr types = CSR(.rowptr_type = rowptr_type, .colind_type = colind_type, .base = base);
   wlmi_spec spec;
-  types.rowptr_type = rowptr_type;
-  types.colind_type = colind_type;
-  types.base = base;
   WLM_CHECK(wlmi_spec_of_types(&types, &spec));
   return wlmi_generator_emit_program(generator, helper, NULL, &spec, NULL, program);
 }

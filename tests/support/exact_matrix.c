@@ -6,6 +6,7 @@
 
 #include "core/csr/transpose.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/shapes.h"
 
 enum { SKEWED = 1 }; /* a shape */
@@ -38,8 +39,7 @@ void exact_fill(float *to, int64_t count, int low, int high, uint64_t seed) {
 
 exact_matrix exact_matrix_make(int64_t longest) {
   test_random random = {77};
-  wlmi_csr_host shape;
-  assert_status(WLM_OK, test_shape_make(SKEWED, 32, longest, &random, &shape));
+  GET(wlmi_csr_host, shape, test_shape_make(SKEWED, 32, longest, &random, &shape));
   exact_matrix m = matrix_of(shape.rows, shape.cols, shape.nnz);
   memcpy(m.a.rowptr, shape.rowptr, (size_t)(shape.rows + 1) * sizeof *m.a.rowptr);
   memcpy(m.a.colind, shape.colind, (size_t)shape.nnz * sizeof *m.a.colind);
@@ -85,15 +85,8 @@ exact_matrix exact_shifted(const exact_matrix *m, int64_t edges) {
 }
 
 wlm_csr exact_csr(const exact_matrix *m) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = m->a.rows;
-  csr.cols = m->a.cols;
-  csr.nnz = m->a.nnz;
-  csr.rowptr = m->a.rowptr;
-  csr.rowptr_type = WLM_I64;
-  csr.colind = m->a.colind;
-  csr.values = m->a.values;
-  return csr;
+  return (wlm_csr)CSR(.rows = m->a.rows, .cols = m->a.cols, .nnz = m->a.nnz, .rowptr = m->a.rowptr,
+                      .rowptr_type = WLM_I64, .colind = m->a.colind, .values = m->a.values);
 }
 
 exact_matrix exact_transposed(const exact_matrix *m) {

@@ -5,16 +5,13 @@
 
 #include "core/problem/expression.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/expressions.h"
 
 static wlmi_spec spec_with(int64_t n, const char *activation) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.n = n;
-  problem.epilogue.activation = activation;
-  csr.values = &csr; /* the spec depends only on whether there are values */
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlm_problem problem = PROBLEM(.n = n, .epilogue.activation = activation);
+  wlm_csr csr = CSR(.values = &csr /* the spec depends only on whether there are values */);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
@@ -33,8 +30,7 @@ wlmi_spec expressions_all_functions(int64_t n) {
 char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits) {
   static const char right[] = "\ntanhf(x); }", wrong[] = "\ntanhf(x,x); }";
   const wlmi_spec spec = spec_with(16, "tanh(x)");
-  wlmi_program program;
-  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, &spec, limits, &program));
+  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, &spec, limits, &program));
   const char *place = strstr(program.source, right);
   assert_non_null(place);
   char *text = malloc(strlen(program.source) + sizeof wrong);

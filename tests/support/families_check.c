@@ -24,9 +24,8 @@ static void check_variant(const kernel_check *check, wlmi_generator *generator, 
 
 int kernel_check_families(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, int runs, int one_in) {
   const kernel_check check = {.device = device, .spec = spec, .runs = runs, .seed = 5};
-  const wlmi_candidate_list *names;
   int families = 0;
-  assert_status(WLM_OK, wlmi_generator_describe(generator, spec, &device->info.limits, &names));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, spec, &device->info.limits, &names));
   for (int64_t first = 0, end; first < names->count; first = end, families++) {
     const size_t size = strcspn(names->candidates[first].variant, "/") + 1;
     for (end = first;

@@ -2,15 +2,14 @@
 
 #include "core/synth/twin.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/gpu_fixture.h"
 #include "support/verified.h"
 
 void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   *f = (fixture){0};
   test_gpu();
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
   assert_status(WLM_OK, wlm_context_create(&options, &f->context));
   assert_string_equal(wlm_context_device_kind(f->context), "cuda");
   f->device = wlmi_context_device(f->context);
@@ -25,19 +24,16 @@ void fixture_release(fixture *f) {
 }
 
 void check_candidates(fixture *f, const wlm_problem *problem) {
-  wlmi_operands operands;
-  wlmi_verifier *verifier;
   const wlmi_candidate_list *names;
-  assert_status(WLM_OK, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
-  assert_status(WLM_OK, wlmi_verifier_create(&operands, 5, &verifier));
+  GET(wlmi_operands, operands, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
+  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 5, &verifier));
   assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(f->context), &operands.spec,
                                                 &f->device->info.limits, &names));
   assert_true(names->count > 1);
   for (int64_t i = 0; i < names->count; i++) {
-    wlm_plan *plan;
     double error;
     const char *variant = names->candidates[i].variant;
-    assert_status(WLM_OK, wlm_plan_create_variant(f->context, f->upload.matrix, problem, variant, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create_variant(f->context, f->upload.matrix, problem, variant, &plan));
     assert_string_equal(wlm_plan_variant(plan), variant);
     if (verify_plan(&operands, verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
     wlm_plan_destroy(plan);

@@ -293,20 +293,12 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
                       operands *o, int number) {
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
   wlm_message_args message;
-  wlm_csr csr = WLM_CSR_INIT;
   wlm_status status;
   WLM_TRY(put_all(device, o, &message));
-  csr.rows = o->a.rows;
-  csr.cols = o->a.cols;
-  csr.nnz = o->a.nnz;
-  csr.rowptr = o->rowptr.device;
-  csr.colind = o->colind.device;
-  csr.values = o->values.device;
-  csr.rowptr_type = o->spec.rowptr_type;
-  csr.colind_type = o->spec.colind_type;
-  csr.value_type = o->spec.value_type;
+  wlm_csr csr = CSR(.rows = o->a.rows, .cols = o->a.cols, .nnz = o->a.nnz, .rowptr = o->rowptr.device,
+                    .colind = o->colind.device, .values = o->values.device, .rowptr_type = o->spec.rowptr_type,
+                    .colind_type = o->spec.colind_type, .value_type = o->spec.value_type);
   WLM_TRY(bare_plan_fill(&plan, device, program, kernels, &csr, &o->spec));
   plan.bound.args.order = o->spec.problem.transpose ? o->order_array.device : NULL;
   plan.bound.args.a_rowptr = o->a_rowptr_array.device;
@@ -314,10 +306,8 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &o->prepared));
   if (check->before_run) check->before_run(check->user, number);
   if (wlm_plan_prepared_size(&plan)) WLM_TRY(wlm_plan_prepare(&plan, o->prepared.device, NULL));
-  call.operands = &message;
-  call.seed = o->seed;
-  call.bias = o->bias.device;
-  call.workspace = o->workspace.device;
+  wlm_execute_args call =
+      EXECUTE_ARGS(.operands = &message, .seed = o->seed, .bias = o->bias.device, .workspace = o->workspace.device);
   WLM_TRY(test_execute_args(&plan, call));
   WLM_TRY(device->ops->synchronize(device, NULL));
   for (int r = 0; r < o->message.results; r++) {

@@ -59,10 +59,8 @@ double planted_time(const wlm_stats *s, int64_t n, const char *variant) {
 }
 
 const wlmi_candidate_list *planted_candidates_for(const char *problem, int64_t n) {
-  const wlmi_candidate_list *list;
-  wlmi_spec spec;
-  assert_int_equal(wlmi_spec_from_key(problem, n, &spec), WLM_OK);
-  assert_int_equal(wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_from_key(problem, n, &spec));
+  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
   return list;
 }
 
@@ -105,9 +103,8 @@ void planted_world_end(planted_world *w) {
 
 wlmi_model planted_train(int matrices) {
   planted_world w = planted_world_make(matrices);
-  wlmi_models models;
   wlmi_model model = {0};
-  assert_int_equal(wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models), WLM_OK);
+  GET(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
   assert_int_equal(models.count, matrices >= WLMI_TRAIN_MATRICES);
   if (models.count) {
     model = models.models[0];

@@ -56,14 +56,10 @@ static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
 
 /* Loads `variants` variants of each family; returns their number. */
 static int kernels_of(const wlm_problem *problem, int variants, const kernel *list[MAX_KERNELS]) {
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  const wlmi_candidate_list *names;
+  wlm_csr csr = CSR(.rowptr_type = WLM_I64, .values = &csr /* the spec depends only on whether there are values */);
   int count = 0;
-  csr.rowptr_type = WLM_I64;
-  csr.values = &csr; /* the spec depends only on whether there are values */
-  assert_status(WLM_OK, wlmi_spec_make(problem, &csr, &spec));
-  assert_status(WLM_OK, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
+  GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
+  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
   for (int64_t first = 0, end; first < names->count; first = end) {
     const size_t size = strcspn(names->candidates[first].variant, "/") + 1;
     for (end = first;
@@ -79,11 +75,7 @@ static int kernels_of(const wlm_problem *problem, int variants, const kernel *li
 }
 
 static wlm_problem problem_of(wlm_message message, wlm_reduce reduce) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = of->n;
-  problem.message = message;
-  problem.reduce = reduce;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = of->n, .message = message, .reduce = reduce);
 }
 
 /* ---- running them -------------------------------------------------------------------------------------------- */

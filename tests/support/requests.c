@@ -1,4 +1,5 @@
 #include "support/requests.h"
+#include "support/defaults.h"
 
 #include <string.h>
 
@@ -23,28 +24,16 @@ const request requests[REQUESTS] = {
 };
 
 wlm_problem request_problem(const request *r) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = DRAWN_N;
-  problem.message = r->message;
-  problem.reduce = r->reduce;
-  problem.operation = r->sddmm ? WLM_SDDMM : WLM_SPMM;
-  problem.transpose = r->transpose;
-  problem.want_argmax = r->argmax;
-  problem.heads = r->heads ? DRAWN_HEADS : 1;
-  problem.epilogue.bias = r->epilogue;
-  problem.epilogue.activation = r->epilogue ? "relu" : NULL;
-  problem.sampling.sample = r->sample;
-  problem.sampling.width = r->sample ? 8 : 0;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = DRAWN_N, .message = r->message, .reduce = r->reduce,
+                              .operation = r->sddmm ? WLM_SDDMM : WLM_SPMM, .transpose = r->transpose,
+                              .want_argmax = r->argmax, .heads = r->heads ? DRAWN_HEADS : 1,
+                              .epilogue.bias = r->epilogue, .epilogue.activation = r->epilogue ? "relu" : NULL,
+                              .sampling.sample = r->sample, .sampling.width = r->sample ? 8 : 0);
 }
 
 wlm_execute_args request_call(const request *r, const drawn *a, results *to) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = a->b;
-  args.c = to->c;
-  args.argmax = to->argmax;
-  args.argmax_db = to->db;
-  args.dvalues = args.argmax_dvalues = to->dvalues;
+  wlm_execute_args args = EXECUTE_ARGS(.b = a->b, .c = to->c, .argmax = to->argmax, .argmax_db = to->db,
+                                       .dvalues = to->dvalues, .argmax_dvalues = to->dvalues);
   if (r->sddmm || r->gradient) args.x = a->x;
   if (r->epilogue) args.bias = a->bias, args.alpha = 2, args.beta = 3;
   if (r->sample) args.seed = 12345;

@@ -42,10 +42,9 @@ static void add_matrix(shipped_database *d, const char *name) {
 }
 
 void shipped_load(shipped_database *d) {
-  wlm_store *store;
   size_t size;
   *d = (shipped_database){0};
-  assert_status(WLM_OK, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLMI_STORE_READ, &store));
+  GET(wlm_store *, store, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, device_class, &d->records, &d->record_count));
   assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &d->models, &d->model_count));
   wlmi_store_close(store);
@@ -74,8 +73,7 @@ void shipped_snapshot_make(const shipped_database *d, const char *without, int w
   assert_status(WLM_OK, wlmi_snapshot_add_measurements(snapshot, d->records, d->record_count, NULL,
                                                        is_of_another_matrix, (void *)without));
   for (int64_t i = 0; with_model && i < d->model_count; i++) {
-    wlmi_model model;
-    assert_status(WLM_OK, wlmi_model_read(d->models[i].data, d->models[i].size, &model));
+    GET(wlmi_model, model, wlmi_model_read(d->models[i].data, d->models[i].size, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(snapshot, &model, NULL, NULL));
   }
 }
@@ -84,11 +82,9 @@ void shipped_snapshot_make(const shipped_database *d, const char *without, int w
 
 wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, int64_t calls,
                           wlmi_decision *decision) {
-  const wlmi_candidate_list *list;
-  wlmi_spec spec;
-  assert_status(WLM_OK, wlmi_spec_from_key(c->problem, c->n, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
   spec.problem.policy.expected_calls = calls;
-  assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   const wlmi_request request = {&c->stats, use, c->problem, &spec, &emit_cuda, &variants};
   const wlm_status status = wlmi_select(snapshot, &request, decision);

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 
 static wlmi_families known;
 
@@ -36,14 +37,8 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name) {
 }
 
 wlm_stats snapshot_stats(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
-  wlm_stats stats = WLM_STATS_INIT;
-  stats.rows = stats.cols = rows;
-  stats.nnz = nnz;
-  stats.longest = rows ? (nnz + rows - 1) / rows : 0;
-  stats.mean = rows ? (double)nnz / (double)rows : 0;
-  stats.cv = cv;
-  stats.fingerprint[0] = fingerprint;
-  return stats;
+  return (wlm_stats)STATS(.rows = rows, .cols = rows, .nnz = nnz, .longest = rows ? (nnz + rows - 1) / rows : 0,
+                          .mean = rows ? (double)nnz / (double)rows : 0, .cv = cv, .fingerprint[0] = fingerprint);
 }
 
 void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {

@@ -9,6 +9,7 @@
 #include "core/reference/reference.h"
 #include "generator/generator.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/drawn.h"
 
 enum { GAP = 3, PRODUCTS = 3 };
@@ -188,9 +189,8 @@ static void run_plan(calculation *q, const wlm_matrix *matrix, const char *varia
 /* A candidate of each family. */
 static int run_families(calculation *q, const wlm_matrix *matrix, const array *before, test_random *random) {
   const wlmi_candidate_list *list;
-  wlmi_spec spec;
   int plans = 0;
-  assert_status(WLM_OK, wlmi_spec_make(&q->problem, &q->csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&q->problem, &q->csr, &spec));
   assert_status(WLM_OK,
                 wlmi_generator_describe(wlmi_context_generator(q->context), &spec, &q->device->info.limits, &list));
   for (int64_t i = 0, end; i < list->count; i = end, plans++) {
@@ -206,18 +206,11 @@ static int run_families(calculation *q, const wlm_matrix *matrix, const array *b
 }
 
 static wlm_problem problem_of(const strided_product *product, const strided_layout *layout, int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  problem.reduce = product->reduce;
-  problem.custom = product->custom;
-  problem.dense_type = product->type;
-  problem.transpose = product->transpose;
-  problem.heads = product->heads ? DRAWN_HEADS : 1;
-  problem.epilogue = (wlm_epilogue){product->epilogue, product->epilogue ? "relu" : NULL};
-  problem.sampling.sample = product->sample;
-  problem.sampling.width = product->sample ? 8 : 0;
-  problem.b_order = layout->b_order, problem.c_order = layout->c_order, problem.batch = layout->batch;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = n, .reduce = product->reduce, .custom = product->custom, .dense_type = product->type,
+                              .transpose = product->transpose, .heads = product->heads ? DRAWN_HEADS : 1,
+                              .epilogue = (wlm_epilogue){product->epilogue, product->epilogue ? "relu" : NULL},
+                              .sampling.sample = product->sample, .sampling.width = product->sample ? 8 : 0,
+                              .b_order = layout->b_order, .c_order = layout->c_order, .batch = layout->batch);
 }
 
 /* An int32 array as one of the device. */
@@ -259,7 +252,6 @@ int strided_check(wlm_context *context, const strided_product *product, const st
                   int families, uint64_t seed) {
   static calculation q;
   test_random random = {seed * 0x9E3779B97F4A7C15u | 1};
-  wlm_matrix *matrix;
   int plans = 1;
   q = (calculation){.product = product, .context = context, .device = wlmi_context_device(context)};
   q.problem = problem_of(product, layout, n);
@@ -269,7 +261,7 @@ int strided_check(wlm_context *context, const strided_product *product, const st
   memcpy(before.host, q.c.host, before.bytes);
   assert_status(WLM_OK, wlm_spmm(context, &q.csr, &q.problem, &q.args));
   check_results(&q, &before, "wlm_spmm");
-  assert_status(WLM_OK, wlm_matrix_create(context, &q.csr, NULL, &matrix));
+  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &q.csr, NULL, &matrix));
   if (families) {
     plans = run_families(&q, matrix, &before, &random);
   } else {

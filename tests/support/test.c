@@ -1,7 +1,5 @@
 #include "support/test.h"
 
-#include <stdlib.h>
-
 enum { MOST = 128 };
 static struct CMUnitTest tests[MOST];
 static int count;

@@ -10,6 +10,7 @@
 #include "core/problem/element.h"
 #include "core/synth/input.h"
 #include "support/asserts.h"
+#include "support/defaults.h"
 #include "support/emit_fixture.h"
 #include "support/verified.h"
 #include "tuner/second_reference.h"
@@ -22,9 +23,7 @@ static wlm_context *context;
 static wlmi_csr_host csr;
 
 int whole_check_begin(const char *device) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = device;
-  options.database = options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = device, .database = "", .system_database = "");
   if (wlm_context_create(&options, &context) != WLM_OK || wlmi_input_read(input, &csr) != WLM_OK) return 1;
   if (!csr.values) csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   for (int64_t p = 0; csr.values && p < csr.nnz; p++) csr.values[p] = 0.5f + (float)(p * 37 % 101) / 100;
@@ -109,23 +108,16 @@ static void assert_outputs(const wlmi_operands *operands, const char *wanted) {
 /* Compares few rows with float64, and without a second reference all if there are at most so many elements. */
 static void make_verifier(int number, double elements, verified *v) {
   const wlmi_verify_limits few = {.products = 1, .elements = elements, .rows = 3, .host_products = 1e9};
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  problem.n = N;
-  problem.operation = cases[number].custom ? WLM_MESSAGE : cases[number].operation;
-  problem.score = cases[number].score;
-  problem.message = cases[number].message;
-  problem.reduce = cases[number].custom ? WLM_CUSTOM : cases[number].reduce;
-  problem.custom = cases[number].custom;
-  problem.heads = cases[number].heads ? cases[number].heads : 1;
-  problem.transpose = cases[number].transpose;
-  problem.want_argmax = cases[number].argmax;
-  problem.epilogue.bias = cases[number].bias;
-  problem.dense_type = cases[number].type;
-  problem.sampling.sample = cases[number].sample;
-  problem.sampling.width = cases[number].sample ? 8 : 0;
-  call.beta = cases[number].beta;
-  call.ldb = call.ldc = N + cases[number].padding;
+  wlm_problem problem =
+      PROBLEM(.n = N, .operation = cases[number].custom ? WLM_MESSAGE : cases[number].operation,
+              .score = cases[number].score, .message = cases[number].message,
+              .reduce = cases[number].custom ? WLM_CUSTOM : cases[number].reduce, .custom = cases[number].custom,
+              .heads = cases[number].heads ? cases[number].heads : 1, .transpose = cases[number].transpose,
+              .want_argmax = cases[number].argmax, .epilogue.bias = cases[number].bias,
+              .dense_type = cases[number].type, .sampling.sample = cases[number].sample,
+              .sampling.width = cases[number].sample ? 8 : 0);
+  wlm_execute_args call =
+      EXECUTE_ARGS(.beta = cases[number].beta, .ldb = N + cases[number].padding, .ldc = N + cases[number].padding);
   const int is_attention = problem.operation == WLM_ATTENTION || problem.operation == WLM_ATTENTION_ROWS;
   const wlm_type sums = problem.dense_type == WLM_F64 ? WLM_F64 : WLM_F32;
   assert_status(WLM_OK, wlmi_upload_create_typed(context, &csr, WLM_I32, WLM_I32,
@@ -137,11 +129,10 @@ static void make_verifier(int number, double elements, verified *v) {
 
 /* Of the right result. */
 static void make(int number, verified *v) {
-  wlm_plan *plan;
   double error = -1;
   make_verifier(number, 1, v);
   assert_in_range(wlmi_verifier_rows(v->verifier), 1, 7);
-  assert_status(WLM_OK, wlm_plan_create(context, v->upload.matrix, &v->operands.spec.problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(context, v->upload.matrix, &v->operands.spec.problem, &plan));
   if (verify_plan(&v->operands, v->verifier, plan, &error) != WLM_OK)
     fail_msg("case %d: %s", number, wlm_error_detail());
   wlm_plan_destroy(plan);
@@ -238,12 +229,11 @@ void whole_check_references_agree(void) {
   for (int number = 0; number < CASES; number++) {
     verified v;
     wlmi_second_reference reference = {0};
-    wlmi_output_check *all;
     int64_t rows[100];
     make(number, &v);
     assert_true(v.operands.a.rows <= 100);
     for (int64_t row = 0; row < v.operands.a.rows; row++) rows[row] = row;
-    assert_status(WLM_OK, wlmi_output_check_create(&v.operands, rows, v.operands.a.rows, INT64_MAX, &all));
+    GET(wlmi_output_check *, all, wlmi_output_check_create(&v.operands, rows, v.operands.a.rows, INT64_MAX, &all));
     if (wlmi_second_reference_make(&v.operands, all, &reference) != WLM_OK)
       fail_msg("case %d: %s", number, wlm_error_detail());
     wlmi_output_check_destroy(all);

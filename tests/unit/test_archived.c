@@ -1,8 +1,6 @@
 /* Kernels of an archive on the cuda device, with a fake driver (tests/fake_cuda): when they are used, what is chosen
  * where there is no compiler, and which archive is opened. Each test is a separate process, because the driver is
  * opened once. The archives hold what the fake driver loads. */
-#include <stdlib.h>
-
 #include "core/base/memory.h"
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
@@ -115,13 +113,9 @@ static wlm_status load(wlm_context *context, const char *key, int64_t n, const c
 }
 
 static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
-  wlm_stats stats = WLM_STATS_INIT;
+  wlm_stats stats = STATS(.rows = 1000, .cols = 1000, .nnz = 8000, .longest = 20, .cv = 0.5);
   wlmi_decision decision;
   wlmi_spec spec;
-  stats.rows = stats.cols = 1000;
-  stats.nnz = 8000;
-  stats.longest = 20;
-  stats.cv = 0.5;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
   wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &decision);
   return decision;
@@ -241,9 +235,7 @@ static char *image_of(wlm_context *context, const char *variant) {
 }
 
 static void assert_images(const char *const layers[2], const char *own, const char *of_vec, const char *of_other) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.layers = layers;
-  options.layer_count = 2;
+  wlm_context_options options = CONTEXT_OPTIONS(.layers = layers, .layer_count = 2);
   wlm_context *context = open_with(options, own, 1);
   char *images[] = {image_of(context, vec), image_of(context, other)};
   CHECK(context->archives.count == 3 && !context->layers.count);
@@ -381,18 +373,16 @@ typedef struct planned {
 } planned;
 
 static planned plan_with(const char *archive, int deterministic) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_csr types = WLM_CSR_INIT;
+  wlm_context_options options = CONTEXT_OPTIONS(.system_database = WLM_SOURCE_DIR "/share/warploom/system.db");
   planned p = {"", "", ""};
   wlm_stats stats;
   wlmi_spec spec;
   wlmi_decided *decided;
-  options.system_database = WLM_SOURCE_DIR "/share/warploom/system.db";
   wlm_context *context = open_with(options, archive, 1);
   wlmi_stats_estimate(20000, 20000, 200000, &stats);
   stats.cv = 0.4, stats.longest = 30;
   CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
-  types.values = &types;
+  wlm_csr types = CSR(.values = &types);
   spec.problem.policy.expected_calls = 1000;
   spec.problem.policy.deterministic = deterministic;
   compilations = 0;

@@ -1,8 +1,6 @@
 /* What runs on a GPU while kernels are compiled in the background: A^T is built on the host, and gradients by argmax
  * run in the form for any number of columns. Driver and compiler are fakes (tests/fake_cuda, tests/fake_nvrtc), and the
  * compiler does not end while a file exists. */
-#include <stdlib.h>
-
 #include "core/problem/cell.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
@@ -24,15 +22,12 @@ static void open_gate(void) { CHECK(!unlink(folder_file(&place, "waits"))); }
 static void (*in_context)(void);
 
 static void with_context(void) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   alarm(120); /* ends the test if something waits for the compiler */
   fake->any_code = 1;
   folder_make(&place);
   setenv("WARPLOOM_NVRTC", WLM_FAKE_NVRTC, 1);
   setenv("WLM_FAKE_NVRTC_WAITS", folder_file(&place, "waits"), 1);
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.compile_in_background = 1;
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda", .compile_in_background = 1);
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   in_context();
   wlm_context_destroy(context);
@@ -40,23 +35,15 @@ static void with_context(void) {
 }
 
 static wlm_csr csr_of_test(void) {
-  wlm_csr csr = WLM_CSR_INIT;
   for (int i = 3; i <= ROWS; i++) rowptr[i] = NNZ;
-  csr.rows = ROWS, csr.cols = COLS, csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  return csr;
+  return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind);
 }
 
 static wlm_matrix *matrix_of(const wlm_csr *csr) {
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_stats stats = WLM_STATS_INIT;
+  wlm_stats stats = STATS(.rows = ROWS, .cols = COLS, .nnz = NNZ, .longest = 2, .mean = (double)NNZ / ROWS,
+                          .rows_le_4 = ROWS, .rows_le_16 = ROWS);
   wlm_matrix *matrix;
-  stats.rows = ROWS, stats.cols = COLS, stats.nnz = NNZ;
-  stats.longest = 2, stats.mean = (double)NNZ / ROWS;
-  stats.rows_le_4 = stats.rows_le_16 = ROWS;
-  options.grade = WLM_STATS_GIVEN;
-  options.stats = &stats;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN, .stats = &stats);
   CHECK(wlm_matrix_create(context, csr, &options, &matrix) == WLM_OK);
   return matrix;
 }
@@ -82,10 +69,8 @@ static void expect_transpose(const wlmi_matrix_view *view) {
 
 static void the_host_builds_transposes(void) {
   const wlm_csr csr = csr_of_test();
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = N, .transpose = 1);
   wlmi_matrix_view view;
-  problem.n = N;
-  problem.transpose = 1;
   close_gate();
   wlm_matrix *matrix = matrix_of(&csr);
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->launches);
@@ -104,20 +89,14 @@ static void the_host_builds_transposes(void) {
 static void calls_build_transposes_on_the_host(void) {
   static float b[ROWS * N], c[COLS * N];
   const wlm_csr csr = csr_of_test();
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .transpose = 1, .policy.expected_calls = 1);
   wlmi_spec spec;
   wlm_stats stats;
-  problem.n = N;
-  problem.reduce = WLM_MAX;
-  problem.transpose = 1;
-  problem.policy.expected_calls = 1;
   wlmi_stats_estimate(COLS, ROWS, NNZ, &stats);
   CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
   load_decision(&spec, &stats, WLMI_USE_ESTIMATED);
   close_gate();
-  args.b = b;
-  args.c = c;
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK);
   CHECK(fake->args.rows == COLS && fake->args.rowptr != rowptr && fake->launches < 5);
   open_gate();
@@ -126,12 +105,7 @@ static void calls_build_transposes_on_the_host(void) {
 /* ---- gradients by argmax ---------------------------------------------------------------------------------------- */
 
 static wlm_problem maximum_of(int64_t n) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = n;
-  problem.message = WLM_COPY_B;
-  problem.reduce = WLM_MAX;
-  problem.want_argmax = 1;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = n, .message = WLM_COPY_B, .reduce = WLM_MAX, .want_argmax = 1);
 }
 
 static wlm_plan *plan_of(const wlm_matrix *matrix, int64_t n) {
@@ -152,10 +126,7 @@ static void load_forward(const wlm_matrix *matrix, int64_t n) {
 static unsigned int run_gradient(const wlm_plan *plan) {
   static float dc[ROWS * N], db[COLS * N];
   static int64_t argmax[ROWS * N];
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.x = dc;
-  args.argmax_db = db;
-  args.argmax = argmax;
+  wlm_execute_args args = EXECUTE_ARGS(.x = dc, .argmax_db = db, .argmax = argmax);
   const int before = fake->launches;
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == before + 2);
   CHECK(fake->args.rows == ROWS && fake->args.nnz == NNZ && fake->args.c == db && fake->args.x == dc);
@@ -200,26 +171,18 @@ static void prepared_choices_do_not_wait(void) {
   enum { MANY_ROWS = 5000, EDGES = 40000, WIDE = 32 };
   static int32_t begins[MANY_ROWS + 1], columns[EDGES];
   static float edge_values[EDGES];
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_stats stats = WLM_STATS_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_csr csr = CSR(.rows = MANY_ROWS, .cols = MANY_ROWS, .nnz = EDGES, .rowptr = begins, .colind = columns,
+                    .values = edge_values);
+  wlm_stats stats =
+      STATS(.rows = MANY_ROWS, .cols = MANY_ROWS, .nnz = EDGES, .longest = 500, .mean = (double)EDGES / MANY_ROWS,
+            .cv = 2, .top_share = 0.1, .rows_le_4 = 1000, .rows_le_16 = 4000);
   wlmi_decision decision;
   wlmi_spec spec;
   char chosen[WLMI_VARIANT_NAME];
   wlm_matrix *matrix;
   wlm_plan *plan;
-  csr.rows = csr.cols = stats.rows = stats.cols = MANY_ROWS;
-  csr.nnz = stats.nnz = EDGES;
-  csr.rowptr = begins;
-  csr.colind = columns;
-  csr.values = edge_values;
-  stats.longest = 500, stats.mean = (double)EDGES / MANY_ROWS, stats.cv = 2, stats.top_share = 0.1;
-  stats.rows_le_4 = 1000, stats.rows_le_16 = 4000;
-  options.grade = WLM_STATS_GIVEN;
-  options.stats = &stats;
-  problem.n = WIDE;
-  problem.policy.expected_calls = 100;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN, .stats = &stats);
+  wlm_problem problem = PROBLEM(.n = WIDE, .policy.expected_calls = 100);
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
   CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
   CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_MEASURED, &spec, &decision) == WLM_OK);

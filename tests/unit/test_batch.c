@@ -30,16 +30,12 @@ static size_t run(int64_t batch, int is_batched, size_t workspace, wlmi_axis axi
   static _Alignas(16) char memory[64 << 20], dense[16];
   wlmi_program program = {.pass_count = 1, .uses_b = 1, .is_batched = is_batched, .workspace.one = (int64_t)workspace};
   program.passes[0] = (wlmi_pass){.axis = axis, .units = WLMI_UNITS_ROWS, .units_per_block = 1, .columns_per_block = 1};
-  wlm_csr csr = WLM_CSR_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlmi_spec spec;
-  csr.rows = csr.cols = ROWS, csr.rowptr = indices, csr.colind = indices, csr.values = dense;
-  problem.n = n, problem.batch = batch;
-  args.b = memory + 60000000, args.c = dense, args.b_stride = 0, args.c_stride = ROWS * n, args.values_stride = 2;
-  args.workspace = memory, args.workspace_size = sizeof memory;
+  wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .rowptr = indices, .colind = indices, .values = dense);
+  wlm_problem problem = PROBLEM(.n = n, .batch = batch);
+  wlm_execute_args args = EXECUTE_ARGS(.b = memory + 60000000, .c = dense, .b_stride = 0, .c_stride = ROWS * n,
+                                       .values_stride = 2, .workspace = memory, .workspace_size = sizeof memory);
   count = 0;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   plan = (wlm_plan){.device = NULL};
   assert_status(WLM_OK, bare_plan_fill(&plan, &device, &program, (void *[WLMI_MAX_PASSES]){dense}, &csr, &spec));
   args.workspace_size = plan.bound.workspace_size;

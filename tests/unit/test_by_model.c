@@ -1,9 +1,4 @@
 /* Choosing by a cost model: which model decides, when rules do instead, and what preparation costs. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/problem/spec_key.h"
 #include "select/forecast.h"
 #include "select/model.h"
@@ -18,11 +13,10 @@ static wlmi_decision choose_for(int64_t n, wlmi_model *models, int model_count, 
                                 const char *only) {
   const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
   wlmi_decision decision;
-  wlmi_spec spec;
   const wlmi_candidate_list *all = planted_candidates(n);
   wlmi_candidate *kept = calloc((size_t)all->count, sizeof *kept);
   wlmi_candidate_list list = {all->families, kept, 0};
-  assert_int_equal(wlmi_spec_from_key(planted_key, n, &spec), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_from_key(planted_key, n, &spec));
   spec.problem.policy.expected_calls = calls;
   for (int64_t i = 0; i < all->count; i++)
     if (!only || !strncmp(all->candidates[i].variant, only, strlen(only))) kept[list.count++] = all->candidates[i];
@@ -68,11 +62,10 @@ TEST(rules_decide_for_distant_matrices) {
 /* Products of at most 8 columns and wider ones are trained and decided apart. */
 TEST(narrow_products_have_a_model_of_their_own) {
   planted_world w = planted_world_make(WLMI_TRAIN_MATRICES);
-  wlmi_models models;
   char class[WLMI_PROBLEM_CLASS];
   for (int64_t i = 0; i < w.count; i++)
     if (w.records[i].n == planted_widths[0]) w.records[i].n = WLMI_NARROW;
-  assert_int_equal(wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models), WLM_OK);
+  GET(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
   assert_int_equal(models.count, 2);
   for (int i = 0; i < 2; i++) {
     wlmi_model *model = &models.models[i];
@@ -139,14 +132,12 @@ TEST(forecasts_use_the_most_similar_model) {
   const wlm_stats asked = planted_matrix();
   const wlmi_point here = wlmi_point_of(&asked, 32);
   const wlmi_candidate_list *list = planted_candidates(32);
-  wlmi_spec spec;
-  assert_int_equal(wlmi_spec_from_key(planted_key, 32, &spec), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_from_key(planted_key, 32, &spec));
   const wlmi_request request = {.stats = &asked, .problem = planted_key, .spec = &spec, .limits = &emit_cuda};
   models[1].points[0] = here;
   for (int swapped = 0; swapped < 2; swapped++) {
     const wlmi_snapshot snapshot = {.models = models, .model_count = 2};
-    wlmi_forecast forecast;
-    assert_int_equal(wlmi_forecast_make(&snapshot, &request, list, &forecast), WLM_OK);
+    GET(wlmi_forecast, forecast, wlmi_forecast_make(&snapshot, &request, list, &forecast));
     assert_true(forecast.distance == 0 && forecast.spread == models[!swapped].spread);
     wlmi_forecast_release(&forecast);
     const wlmi_model other = models[0];
@@ -160,8 +151,7 @@ TEST(forecasts_use_the_most_similar_model) {
 /* What is chosen for N = 32, among all candidates. */
 static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem) {
   wlmi_decision d;
-  wlmi_spec spec;
-  assert_int_equal(wlmi_spec_from_key(problem, 32, &spec), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_from_key(problem, 32, &spec));
   const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   assert_int_equal(select_for(snapshot, stats, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
@@ -264,12 +254,11 @@ TEST(estimated_stats_use_the_size_only) {
   wlmi_pin pin = {.problem = planted_key, .n = 32, .variant = "row_crc/cf=1,rows=4"};
   const wlmi_candidate_list *list;
   wlmi_decision d[2];
-  wlmi_spec spec;
   wlmi_bucket_of(&size, &pin.bucket);
   assert_int_equal(wlmi_snapshot_add_pin(&snapshot, &pin), WLM_OK);
   snapshot_case(&snapshot, &size, planted_key, 32);
   snapshot_measured(&snapshot, "row_crc/cf=1,rows=4", 1, 0);
-  assert_int_equal(wlmi_spec_from_key(planted_key, 32, &spec), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_from_key(planted_key, 32, &spec));
   list = planted_candidates(32);
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   for (int i = 0; i < 2; i++) {

@@ -1,8 +1,4 @@
 /* Cases derived from measurements: hand-computed examples, and independence of the input's order. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "select/classes.h"
 #include "select/snapshot.h"
 #include "support/db_fixture.h"
@@ -27,8 +23,7 @@ static wlmi_measurement_record timed(int matrix, const char *variant, int64_t ti
 }
 
 static wlmi_cases choose(const wlmi_measurement_record *records, int64_t count) {
-  wlmi_cases choices;
-  assert_status(WLM_OK, wlmi_cases_make(records, count, &choices));
+  GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   return choices;
 }
 #define CHOOSE(records) choose(records, (int64_t)(sizeof(records) / sizeof *(records)))
@@ -279,7 +274,6 @@ TEST(prepared_candidates_come_last) {
 /* Prints all choices with all digits. */
 static char *spelled(const wlmi_cases *choices) {
   wlmi_text text = {0};
-  char *string;
   for (const wlmi_case *c = choices->list; c < choices->list + choices->count; c++) {
     wlmi_text_printf(&text, "%s %lld %a:", c->problem, (long long)c->n, c->stats->cv);
     for (int64_t i = 0; i < c->count + c->failed; i++)
@@ -289,7 +283,7 @@ static char *spelled(const wlmi_cases *choices) {
                        c->candidates[i].failed);
     wlmi_text_puts(&text, "\n");
   }
-  assert_status(WLM_OK, wlmi_text_take(&text, &string));
+  GET(char *, string, wlmi_text_take(&text, &string));
   return string;
 }
 

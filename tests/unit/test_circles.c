@@ -5,9 +5,6 @@
  * not with "static" defines the first name that is followed by ( [ = or ;. A macro or an inline function of a header
  * uses the names in its body, and a file that names it uses them too. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/folder.h"
 #include "support/test.h"
@@ -229,8 +226,7 @@ static int find_circles(int is_shown) {
   return count;
 }
 
-static int clear(void **state) {
-  (void)state;
+FIXTURE(clear) {
   for (int i = 0; i < node_count; i++)
     if (nodes[i].is_file) free(nodes[i].text), free(nodes[i].bodies);
   memset(reaches, 0, sizeof reaches);

@@ -1,10 +1,6 @@
 /* core/: status, text, memory, program sizes, spec. */
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -259,10 +255,9 @@ TEST(even_blocks) {
 
 TEST(byte_sizes) {
   const int64_t large = INT64_C(1) << 40;
-  size_t size;
   wlmi_bytes bytes = {.one = 1, .rows = 2, .nnz = 3, .n = 5, .blocks = 7, .rows_n = 11, .blocks_n = 13, .cols_n = 17};
   wlmi_extent extent = {10, 9, 100, 4};
-  assert_int_equal(wlmi_bytes_size(&bytes, &extent, 6, &size), WLM_OK);
+  GET(size_t, size, wlmi_bytes_size(&bytes, &extent, 6, &size));
   assert_int_equal(size, 1 + 2 * 10 + 3 * 100 + 5 * 4 + 7 * 6 + 11 * 10 * 4 + 13 * 6 * 4 + 17 * 9 * 4);
   extent = (wlmi_extent){.rows = large, .cols = large, .n = large};
   bytes = (wlmi_bytes){.rows_n = 4};
@@ -451,10 +446,9 @@ TEST(specs) {
       {WLM_ERR_UNSUPPORTED, "want_argmax needs a result max or min", message_with_argmax},
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_problem problem = PROBLEM(.n = 4);
     wlm_csr csr = WLM_CSR_INIT;
     wlmi_spec spec;
-    problem.n = 4;
     changes[i].make(&problem, &csr);
     assert_status(changes[i].expected, wlmi_spec_make(&problem, &csr, &spec));
     if (changes[i].expected != WLM_OK) assert_contains(wlm_error_detail(), changes[i].named);
@@ -466,12 +460,8 @@ TEST(specs) {
 TEST(specs_of_types) {
   for (wlm_type type = WLM_F32; type <= WLM_F64; type++)
     for (int per_call = 0; per_call < 2; per_call++) {
-      wlm_csr csr = WLM_CSR_INIT;
-      wlmi_spec spec;
-      csr.value_type = type;
-      csr.values = per_call ? NULL : &csr;
-      csr.has_values = per_call;
-      assert_status(WLM_OK, wlmi_spec_of_types(&csr, &spec));
+      wlm_csr csr = CSR(.value_type = type, .values = per_call ? NULL : &csr, .has_values = per_call);
+      GET(wlmi_spec, spec, wlmi_spec_of_types(&csr, &spec));
       assert_int_equal(spec.has_values, 0);
     }
 }
@@ -491,13 +481,10 @@ TEST(names) {
 
 /* Two keys differ if and only if another kernel may be chosen. */
 TEST(keys) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
+  wlm_problem problem = PROBLEM(.n = 8);
+  wlm_csr csr = CSR(.values = &csr);
   char key[WLMI_SPEC_KEY], other[WLMI_SPEC_KEY];
-  problem.n = 8;
-  csr.values = &csr;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none");
   problem.n = 9;
@@ -530,13 +517,10 @@ TEST(keys) {
 
 /* want_argmax and the type of its indices are part of the key. */
 TEST(keys_with_positions) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = 8, .reduce = WLM_MIN, .argmax_type = WLM_I64 /* ignored without want_argmax */);
   wlm_csr csr = WLM_CSR_INIT;
   wlmi_spec spec, again;
   char key[WLMI_SPEC_KEY];
-  problem.n = 8;
-  problem.reduce = WLM_MIN;
-  problem.argmax_type = WLM_I64; /* ignored without want_argmax */
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
   assert_string_equal(key, "op=mul.min,dense=f32,rowptr=i32,colind=i32,values=none,sample=none");
@@ -564,15 +548,9 @@ TEST(keys_with_positions) {
 }
 
 static void key_of(const char *custom, wlm_message message, char key[WLMI_SPEC_KEY]) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.n = 8;
-  problem.message = message;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = custom;
-  csr.values = &csr;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  wlm_problem problem = PROBLEM(.n = 8, .message = message, .reduce = WLM_CUSTOM, .custom = custom);
+  wlm_csr csr = CSR(.values = &csr);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   wlmi_spec_key(&spec, key);
 }
 

@@ -1,7 +1,4 @@
 /* Whether other programs want the cores, from planted times and counts of involuntary context switches. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "runtime/host/threads.h"
 #include "support/test.h"
 

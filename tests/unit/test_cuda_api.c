@@ -1,6 +1,4 @@
 /* The library's own declarations of CUDA's driver API and of NVRTC are NVIDIA's. */
-#include <string.h>
-
 #include "runtime/cuda/api.h"
 #include "support/test.h"
 #include "unit/cuda_api_values.h"
@@ -8,7 +6,6 @@
 #ifdef WLM_HAVE_NVIDIA_HEADERS
 TEST(constants_and_layouts) {
   static const struct cuda_api_value own[] = CUDA_API_VALUES;
-  (void)state;
   assert_int_equal(sizeof own / sizeof *own, nvidia_value_count);
   for (int i = 0; i < nvidia_value_count; i++) {
     assert_string_equal(own[i].name, nvidia_values[i].name);

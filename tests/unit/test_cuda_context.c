@@ -1,8 +1,5 @@
 /* Contexts on the cuda device with a fake driver (tests/fake_cuda), whose memory is the host's: what the library
  * computes where there is no NVRTC, and what it launches where there is one. */
-
-#include <stdlib.h>
-
 #include "core/csr/stats.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
@@ -13,11 +10,9 @@ enum { ROWS = 4, COLS = 5, NNZ = 6 };
 static wlm_context *context;
 
 static wlm_status create(const char *nvrtc) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   if (nvrtc) setenv("WARPLOOM_NVRTC", nvrtc, 1);
   fake->any_code = 1;
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
   return wlm_context_create(&options, &context);
 }
 
@@ -25,14 +20,7 @@ static int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {1, 4, 0, 1, 3, 4};
 static float values[] = {1, 2, 3, 4, 5, 6};
 
 static wlm_csr small_csr(void) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
-  return csr;
+  return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
 }
 
 static wlm_matrix *small_matrix(void) {
@@ -89,10 +77,9 @@ static void a_transpose_is_built_on_the_host(void) {
   CHECK(create("/no/such/file") == WLM_OK);
   static const int32_t expected_rowptr[] = {0, 1, 3, 3, 4, 6}, expected_colind[] = {2, 0, 2, 2, 0, 3};
   static const int32_t expected_order[] = {2, 0, 3, 4, 1, 5};
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix = small_matrix();
   wlmi_matrix_view view;
-  problem.transpose = 1;
+  wlm_problem problem = PROBLEM(.transpose = 1);
   CHECK(!wlmi_matrix_has_transpose(matrix));
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && wlmi_matrix_has_transpose(matrix));
   CHECK(view.csr.rows == COLS && view.csr.cols == ROWS && view.csr.values == values);
@@ -110,13 +97,10 @@ static void a_pattern_is_copied_in_its_streams_order(void) {
   CHECK(create("/no/such/file") == WLM_OK);
   static char some_stream[64];
   const wlm_csr csr = small_csr();
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_matrix_options options = MATRIX_OPTIONS(.stream = some_stream, .grade = WLM_STATS_ESTIMATED);
+  wlm_problem problem = PROBLEM(.transpose = 1);
   wlm_matrix *matrix;
   wlmi_matrix_view view;
-  options.stream = some_stream;
-  options.grade = WLM_STATS_ESTIMATED;
-  problem.transpose = 1;
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->legacy_copies);
   wlm_matrix_destroy(matrix);
@@ -126,10 +110,9 @@ static void a_pattern_is_copied_in_its_streams_order(void) {
 /* A product with a column index out of range is refused when A^T is built, and the memory is released. */
 static void a_bad_transpose_is_refused(void) {
   CHECK(create("/no/such/file") == WLM_OK);
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix = small_matrix();
   wlmi_matrix_view view;
-  problem.transpose = 1;
+  wlm_problem problem = PROBLEM(.transpose = 1);
   colind[3] = -1;
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_ERR_INVALID_ARGUMENT);
   DETAIL("the transpose of the matrix");
@@ -143,14 +126,11 @@ static void a_bad_transpose_is_refused(void) {
 static void only_the_builtin_kernel_runs(void) {
   CHECK(create("/no/such/file") == WLM_OK);
   const wlm_csr csr = small_csr();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix = small_matrix();
   wlm_plan *plan;
   static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
-  problem.n = 8;
-  args.b = b;
-  args.c = c;
+  wlm_problem problem = PROBLEM(.n = 8);
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == 1 && fake->args.nnz == NNZ);
   wlm_plan_destroy(plan);
@@ -175,15 +155,12 @@ static void is_refused_after_fork(wlm_status status) {
 static void a_forked_child_gets_errors(void) {
   CHECK(create("/no/such/file") == WLM_OK);
   const wlm_csr csr = small_csr();
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
   wlm_matrix *matrix = small_matrix(), *other;
   wlm_plan *plan;
   int how;
   static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
-  problem.n = 8;
-  args.b = b;
-  args.c = c;
+  wlm_problem problem = PROBLEM(.n = 8);
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
   pthread_mutex_lock(&context->kernel_lock);
   fflush(NULL);
@@ -218,32 +195,23 @@ static void kernels_are_launched(void) {
   CHECK(create(NULL) == WLM_OK);
   static int32_t row[NNZ], col[NNZ], to_rowptr[ROWS + 1], to_colind[NNZ], perm[NNZ];
   const wlm_csr csr = small_csr();
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_coo coo = WLM_COO_INIT;
   wlmi_matrix_view view;
   wlm_matrix *matrix;
   int64_t at = 7;
   CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT); /* stats of zeros */
   CHECK(!matrix && fake->launches == 1);
-  options.grade = WLM_STATS_ESTIMATED;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK && fake->launches == 1);
   CHECK(wlm_matrix_validate(matrix, NULL, &at) == WLM_ERR_INVALID_ARGUMENT && at == 0);
   CHECK(fake->launches == 2);
-  problem.transpose = 1;
+  wlm_problem problem = PROBLEM(.transpose = 1);
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_ERR_INVALID_ARGUMENT);
   DETAIL("the transpose of the matrix");
   CHECK(fake->launches == 6); /* two of a round, the last pass, and those of the stats */
   wlm_matrix_destroy(matrix);
 
-  coo.rows = ROWS;
-  coo.cols = COLS;
-  coo.nnz = NNZ;
-  coo.row = row;
-  coo.col = col;
-  coo.rowptr = to_rowptr;
-  coo.colind = to_colind;
-  coo.perm = perm;
+  wlm_coo coo = COO(.rows = ROWS, .cols = COLS, .nnz = NNZ, .row = row, .col = col, .rowptr = to_rowptr,
+                    .colind = to_colind, .perm = perm);
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK && fake->launches == 9);
   wlm_context_destroy(context);
 }

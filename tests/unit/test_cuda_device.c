@@ -1,8 +1,5 @@
 /* The cuda device with a fake driver (tests/fake_cuda): its calls of the driver, its handling of errors, and that it
  * releases everything. Each test is a separate process, because the driver is opened once. */
-
-#include <stdlib.h>
-
 #include "core/base/file.h"
 #include "core/base/memory.h"
 #include "fake_cuda/fake_process.h"
@@ -222,9 +219,7 @@ static void asks_the_contexts_allocator_first(void) {
   const wlm_device_allocator all = {hook_allocate, hook_release, &everyones};
   wlm_context *own, *other;
   void *memory;
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  options.device = "cuda:0";
-  options.database = options.system_database = options.kernel_cache = "";
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda:0");
   wlm_set_device_allocator(&all);
   CHECK(wlm_context_create(&options, &other) == WLM_OK);
   wlm_device_allocator given = {hook_allocate, hook_release, &ours};
@@ -282,10 +277,7 @@ static void transposes_without_waiting(void) {
   wlmi_device *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
   wlmi_transpose_layout layout;
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = 500;
-  csr.cols = 65000;
-  csr.nnz = 9000;
+  wlm_csr csr = CSR(.rows = 500, .cols = 65000, .nnz = 9000);
   CHECK(wlmi_transpose_layout_of(&csr, &layout) == WLM_OK);
   CHECK(device->ops->allocate_on(device, some_stream, layout.size, &memory) == WLM_OK);
   char *at = memory;
@@ -305,11 +297,8 @@ static void sorts_without_waiting(void) {
   wlmi_device *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory};
   size_t size;
-  wlm_coo coo = WLM_COO_INIT;
-  coo.rows = 65536; /* one more row for edges outside of the matrix, so indices have three digits */
-  coo.cols = 500;
-  coo.nnz = 9000;
-  coo.stream = some_stream;
+  wlm_coo coo = COO(.rows = 65536 /* one more row for edges outside of the matrix, so indices have three digits */,
+                    .cols = 500, .nnz = 9000, .stream = some_stream);
   CHECK(wlmi_coo_scratch_size(&coo, &size) == WLM_OK);
   CHECK(device->ops->allocate_on(device, some_stream, size, &memory) == WLM_OK);
   const int allocations = fake->allocations;
@@ -331,10 +320,8 @@ static void sorts_without_waiting(void) {
 static void measures_on_a_stream(void) {
   wlmi_device *device = open_fake();
   void *scratch, *kernels[WLMI_MAX_PASSES] = {&scratch, &scratch};
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.rows = 500, .nnz = 9000);
   wlm_stats stats;
-  csr.rows = 500;
-  csr.nnz = 9000;
   CHECK(device->ops->allocate_on(device, some_stream, wlmi_stats_scratch_size(&csr), &scratch) == WLM_OK);
   const int allocations = fake->allocations;
   CHECK(wlmi_stats_measure(device, kernels, &csr, some_stream, scratch, &stats) == WLM_ERR_INVALID_ARGUMENT);
@@ -377,13 +364,10 @@ static void plans_by_the_blocks_that_fit(void) {
   wlmi_device *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_problem problem = PROBLEM(.n = 8);
+  wlm_csr csr = CSR(.rows = 1, .nnz = 120);
   wlmi_spec spec;
   wlm_plan plan = {0};
-  problem.n = 8;
-  csr.rows = 1;
-  csr.nnz = 120;
   CHECK(wlmi_spec_make(&problem, &csr, &spec) == WLM_OK);
   CHECK(device->ops->load(device, &stated, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
   CHECK(bare_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
@@ -454,11 +438,8 @@ static void does_not_compile_for_older_gpus(void) {
 }
 
 static wlm_context *open_context(const char *cache) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda:0", .kernel_cache = cache);
   wlm_context *context;
-  options.device = "cuda:0";
-  options.database = options.system_database = "";
-  options.kernel_cache = cache;
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   return context;
 }
@@ -497,7 +478,6 @@ static void converts_on_the_host(void) {
   wlm_context *context = open_context("");
   wlmi_device *device = context->device;
   wlmi_device_ops ops = *device->ops;
-  wlm_coo coo = WLM_COO_INIT;
   void *memory[5];
   char found[sizeof perm];
   ops.compile = refuse;
@@ -505,14 +485,8 @@ static void converts_on_the_host(void) {
   for (int i = 0; i < 5; i++) CHECK(ops.allocate(device, sizeof perm, &memory[i]) == WLM_OK);
   CHECK(ops.copy_in(device, memory[0], row, sizeof row) == WLM_OK);
   CHECK(ops.copy_in(device, memory[1], col, sizeof col) == WLM_OK);
-  coo.rows = 3;
-  coo.cols = 2;
-  coo.nnz = 4;
-  coo.row = memory[0];
-  coo.col = memory[1];
-  coo.rowptr = memory[2];
-  coo.colind = memory[3];
-  coo.perm = memory[4];
+  wlm_coo coo = COO(.rows = 3, .cols = 2, .nnz = 4, .row = memory[0], .col = memory[1], .rowptr = memory[2],
+                    .colind = memory[3], .perm = memory[4]);
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
   CHECK(ops.copy_out(device, found, memory[2], sizeof rowptr) == WLM_OK && !memcmp(found, rowptr, sizeof rowptr));
   coo.rowptr_type = WLM_I64;

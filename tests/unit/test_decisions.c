@@ -1,7 +1,5 @@
 /* The cache of decisions and its cells: the centre of a cell lies in the cell; keys differ for different problems,
  * types and grades; the cache is bounded; decisions of an older snapshot are not kept. */
-#include <math.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/cell.h"
@@ -56,8 +54,7 @@ TEST(centres_lie_in_their_cells) {
 TEST(centres_of_real_matrices) {
   test_random random = {7};
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    wlmi_csr_host csr;
-    assert_status(WLM_OK, test_shape_make(shape, 32, 500, &random, &csr));
+    GET(wlmi_csr_host, csr, test_shape_make(shape, 32, 500, &random, &csr));
     const wlm_stats stats = test_stats_of(&csr);
     expect_centre_in_cell(&stats);
     wlmi_csr_host_release(&csr);
@@ -79,8 +76,7 @@ TEST(problems_have_ids_of_their_own) {
   enum { MOST = 32 };
   wlmi_hash ids[MOST];
   int count = 0;
-  wlm_csr csr = WLM_CSR_INIT, other = WLM_CSR_INIT;
-  csr.values = texts;
+  wlm_csr csr = CSR(.values = texts), other = WLM_CSR_INIT;
   const wlm_problem plain = WLM_PROBLEM_INIT;
 #define ID(set)                                 \
   do {                                          \
@@ -220,8 +216,7 @@ TEST(the_cache_is_bounded) {
 
 TEST(another_snapshot_clears_it) {
   wlmi_decisions *d = decisions_make();
-  wlmi_snapshot *snapshot;
-  assert_status(WLM_OK, wlmi_snapshot_create(&snapshot));
+  GET(wlmi_snapshot *, snapshot, wlmi_snapshot_create(&snapshot));
   add(d, 1, 0);
   snapshot->generation = 3;
   wlmi_decisions_restart(d, snapshot);
@@ -260,9 +255,8 @@ TEST(decisions_are_replaced) {
 
 TEST(sizes_of_tuned_matrices_are_known) {
   wlmi_decisions *d = decisions_make();
-  wlmi_snapshot *snapshot;
   enum { CASES = 100 };
-  assert_status(WLM_OK, wlmi_snapshot_create(&snapshot));
+  GET(wlmi_snapshot *, snapshot, wlmi_snapshot_create(&snapshot));
   assert_false(wlmi_decisions_know_size(d, 5, 5, 5));
   for (int i = 0; i < CASES; i++) {
     wlm_stats s;

@@ -1,8 +1,4 @@
 /* The tuning design: what it covers, and that its matrices have the properties in their names. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/bucket.h"
@@ -105,10 +101,9 @@ TEST(matrices_match_their_names) {
   wlmi_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
   for (int64_t i = 0; i < count; i++) {
     const wlmi_design_matrix *m = &matrices[i];
-    wlmi_csr_host csr;
     wlm_stats stats;
     if ((double)m->rows * m->mean > 3e5) continue;
-    assert_status(WLM_OK, wlmi_input_read(m->name, &csr));
+    GET(wlmi_csr_host, csr, wlmi_input_read(m->name, &csr));
     assert_status(WLM_OK,
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
     assert_true(csr.rows == m->rows && csr.cols == m->cols);

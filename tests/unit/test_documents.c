@@ -1,8 +1,6 @@
 /* The Markdown files of the tree name files that exist, in links and in `code`, and their lines fit 100 columns.
  * README's figures stand in docs/performance.md. */
 #include <glob.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -97,10 +95,9 @@ TEST(documents_name_existing_files) {
 
 /* What README says as "2.38 times" stands in docs/performance.md as "2.38x", beside the file that it comes from. */
 TEST(figures_of_readme_have_a_source) {
-  size_t size;
   int figures = 0;
   char *readme = NULL, *performance = NULL;
-  assert_status(WLM_OK, wlmi_file_read(WLM_SOURCE_DIR "/README.md", &readme, &size));
+  GET(size_t, size, wlmi_file_read(WLM_SOURCE_DIR "/README.md", &readme, &size));
   assert_status(WLM_OK, wlmi_file_read(WLM_SOURCE_DIR "/docs/performance.md", &performance, &size));
   for (const char *at = readme; (at = strstr(at, " times")); at++) {
     char figure[32];

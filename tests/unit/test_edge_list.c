@@ -1,7 +1,4 @@
 /* Edge lists: which files are read and which refused, with the line of the error. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "core/synth/input.h"
@@ -56,8 +53,7 @@ static void describe(const wlmi_csr_host *csr, char *text, size_t size) {
 TEST(good_files) {
   for (size_t i = 0; good[i].matrix; i++) {
     char text[400];
-    wlmi_csr_host csr;
-    assert_status(WLM_OK, read_text(good[i].text, &csr));
+    GET(wlmi_csr_host, csr, read_text(good[i].text, &csr));
     assert_csr(&csr);
     assert_int_equal(csr.rows, csr.cols);
     describe(&csr, text, sizeof text);
@@ -155,11 +151,10 @@ TEST(broken_matrix_market_is_no_edge_list) {
 }
 
 TEST(compressed_files) {
-  wlmi_csr_host csr;
   gzFile file = gzopen(folder_file(&folder, "edges.csv.gz"), "wb");
   gzputs(file, "src,dst\n0,1\n");
   gzclose(file);
-  assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read(folder.file, &csr));
   assert_int_equal(csr.nnz, 1);
   wlmi_csr_host_release(&csr);
 }

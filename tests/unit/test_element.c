@@ -1,8 +1,5 @@
 /* The 16-bit types: conversions of core/problem/element.h and of the kernels (templates/prelude/half.h), for all 65,536
  * values and at all points where rounding changes, against an independent definition in float64. */
-#include <math.h>
-#include <string.h>
-
 #include "core/problem/element.h"
 #include "core/problem/spec.h"
 #include "support/test.h"

@@ -1,8 +1,4 @@
 /* How explain shows a prediction: the same facts as text and as JSON. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "support/test.h"
@@ -50,8 +46,7 @@ static void expect(const char *text, const char *const pieces[]) {
 
 TEST(text_shows_the_basis) {
   wlm_plan plan = predicted_plan();
-  char *text;
-  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 0, &text));
   expect(text, (const char *const[]){
                    "step      model: predicted from 130 tuned cases, the nearest at distance 0.75",
                    "model     trained on 4321 measurements, 1970-01-02; knows nothing of 7 candidates",
@@ -64,8 +59,7 @@ TEST(text_shows_the_basis) {
 
 TEST(json_shows_the_same) {
   wlm_plan plan = predicted_plan();
-  char *text;
-  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 1, &text));
   expect(text, (const char *const[]){
                    "\"step\":\"model\"", "\"expected_us\":12.5,\"predicted_us\":12.5,\"spread\":0.223144",
                    "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
@@ -80,9 +74,8 @@ TEST(json_shows_the_same) {
 
 TEST(without_a_model_nothing_is_predicted) {
   wlm_plan plan = predicted_plan();
-  char *text;
   plan.reason.decision = (wlmi_decision){.step = WLMI_STEP_RULE, .rule = "why", .calls = 1};
-  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 0, &text));
   assert_null(strstr(text, "model"));
   assert_null(strstr(text, "expected  "));
   assert_null(strstr(text, "nearest"));
@@ -96,12 +89,11 @@ TEST(without_a_model_nothing_is_predicted) {
 TEST(never_paying_differs_from_unprepared) {
   wlm_plan plan = predicted_plan();
   wlmi_ranked *r = plan.reason.decision.ranked;
-  char *text;
   r[1].prepare = 3;
   r[1].break_even = INFINITY;
   plan.reason.decision.other = r[1];
   plan.reason.decision.other.break_even = 17;
-  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 1, &text));
   expect(text,
          (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
                                "\"pays\":null",
@@ -119,7 +111,6 @@ TEST(never_paying_differs_from_unprepared) {
 TEST(everything_else_is_shown) {
   wlm_plan plan = predicted_plan();
   wlmi_decision *d = &plan.reason.decision;
-  char *text;
   plan.reason.stats = (wlm_stats)WLM_STATS_INIT;
   plan.reason.stats.rows = plan.reason.stats.cols = 1000;
   plan.reason.stats.nnz = 9000;
@@ -127,7 +118,7 @@ TEST(everything_else_is_shown) {
   plan.reason.stats.cv = 1;
   plan.reason.stats.empty_rows = 12;
   plan.reason.stats.top_share = 0.25;
-  assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 0, &text));
   assert_null(strstr(text, "fingerprint")); /* it was not computed */
   wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
@@ -173,9 +164,8 @@ TEST(everything_else_is_shown) {
 /* A compiler may describe itself in any encoding. */
 TEST(json_is_utf8) {
   wlm_plan plan = predicted_plan();
-  char *text;
   set(device.info.compiler, "cc \xff\"\n");
-  assert_int_equal(wlm_plan_explain(&plan, 1, &text), WLM_OK);
+  GET(char *, text, wlm_plan_explain(&plan, 1, &text));
   expect(text, (const char *const[]){"\"compiler\":\"cc \\\\xff\\\"\\n\"", NULL});
   wlmi_free(text);
   set(device.info.compiler, "");

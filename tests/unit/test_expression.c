@@ -1,10 +1,6 @@
 /* User-defined expressions: which are accepted, errors with their column, printing in normal form, and evaluation in
  * float64. */
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/random.h"
 #include "core/problem/operator.h"
@@ -239,9 +235,8 @@ TEST(activations) {
     const char *text, *normal;
   } cases[] = {{"relu", "relu(x)"}, {" tanh ", "tanh(x)"}, {"abs", "fabs(x)"}, {"x/(1+exp(-x))", "x/(1+exp(-x))"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_expression e;
     wlmi_text out = {0};
-    assert_status(WLM_OK, wlmi_activation_parse(cases[i].text, &e));
+    GET(wlmi_expression, e, wlmi_activation_parse(cases[i].text, &e));
     wlmi_expression_print(&e, WLMI_SPELL_NORMAL, &out);
     assert_string_equal(out.data, cases[i].normal);
     wlmi_text_release(&out);

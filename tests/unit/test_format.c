@@ -1,8 +1,5 @@
 /* All C files of the tree are formatted as .clang-format says, and functions have few parameters. */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/folder.h"
 #include "support/test.h"

@@ -1,12 +1,10 @@
 /* Counts what repeated calls do, with a fake driver (tests/fake_cuda): wlm_plan_execute and wlm_plan_rebind make no
  * allocation, lock, system call or wait; a repeated wlm_spmm allocates no device memory, compiles nothing and does not
  * wait. Each test is a separate process, because the driver is opened once. */
-
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "fake_cuda/fake_process.h"
@@ -15,7 +13,6 @@
 #include "runtime/load.h"
 #include "support/folder.h"
 #include "support/test.h"
-#include "warploom/warploom.h"
 
 /* ---- locks and allocations, counted while `counting` is set --------------------------------------------- */
 
@@ -60,11 +57,9 @@ static void (*in_context)(void);
 
 static void with_context(void) {
   static const wlm_allocator counted = {count_allocate, count_reallocate, count_release, NULL};
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   fake->any_code = 1;
   wlm_set_allocator(&counted);
-  options.device = "cuda";
-  options.database = options.system_database = "";
+  wlm_context_options options = CONTEXT_OPTIONS(.device = "cuda", .database = "", .system_database = "");
   options.kernel_cache = folder_file(&folder, "kernels.db"); /* so only the first test compiles a kernel */
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   in_context();
@@ -82,26 +77,19 @@ static char array[64] __attribute__((aligned(16)));
 static void *far(int which) { return (void *)((uintptr_t)which << 40); }
 
 static wlm_csr csr_of(int64_t rows, int64_t cols, int64_t nnz) {
-  wlm_csr csr = WLM_CSR_INIT;
-  csr.rows = rows;
-  csr.cols = cols;
-  csr.nnz = nnz;
-  csr.rowptr = csr.colind = csr.values = array;
-  return csr;
+  return (wlm_csr)CSR(.rows = rows, .cols = cols, .nnz = nnz, .rowptr = array, .colind = array, .values = array);
 }
 
 static wlm_plan *plan_of(const wlm_csr *csr, const wlm_problem *problem, wlm_matrix **matrix) {
-  wlm_matrix_options options = WLM_MATRIX_OPTIONS_INIT;
+  wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
   wlm_plan *plan;
-  options.grade = WLM_STATS_ESTIMATED;
   CHECK(wlm_matrix_create(context, csr, &options, matrix) == WLM_OK);
   CHECK(wlm_plan_create(context, *matrix, problem, &plan) == WLM_OK);
   return plan;
 }
 
 static wlm_execute_args call_on(void *stream) {
-  wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  args.b = far(1);
+  wlm_execute_args args = EXECUTE_ARGS(.b = far(1));
   args.c = far(2);
   args.argmax = far(3);
   args.stream = stream;
@@ -126,9 +114,7 @@ typedef struct hot_plan {
 
 static hot_plan make_hot(int want_argmax) {
   hot_plan hot = {.small = csr_of(50, 70, 100), .large = csr_of(3000, 2000, 90000)};
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 64;
-  problem.want_argmax = want_argmax;
+  wlm_problem problem = PROBLEM(.n = 64, .want_argmax = want_argmax);
   if (want_argmax) problem.reduce = WLM_MAX;
   hot.plan = plan_of(&hot.small, &problem, &hot.matrix);
   CHECK(wlm_plan_workspace_size(hot.plan) == 0);
@@ -161,9 +147,8 @@ static void plans_take_no_lock_and_no_memory(void) {
 static void fresh_patterns_are_marked(void) {
   const wlm_csr csr = csr_of(50, 70, 100);
   const wlm_execute_args args = call_on(NULL);
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = 64);
   wlm_matrix *matrix;
-  problem.n = 64;
   wlm_plan *plan = plan_of(&csr, &problem, &matrix);
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && !fake->args.fresh && fake->overlaps);
   CHECK(wlm_plan_rebind(plan, &csr) == WLM_OK);
@@ -240,15 +225,12 @@ static void a_refused_rebind_changes_nothing(void) {
 /* With int64 indices there can be more columns than the gradients' grid can have blocks. */
 static void a_refused_gradient_changes_nothing(void) {
   wlm_csr small = csr_of(50, 70, 100), wide = csr_of(60, (int64_t)1 << 61, 100);
-  wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_matrix *matrix;
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
   gradient.x = far(4);
   gradient.argmax_db = far(5);
   small.colind_type = wide.colind_type = WLM_I64;
-  problem.n = 64;
-  problem.want_argmax = 1;
-  problem.reduce = WLM_MAX;
+  wlm_problem problem = PROBLEM(.n = 64, .want_argmax = 1, .reduce = WLM_MAX);
   wlm_plan *plan = plan_of(&small, &problem, &matrix);
   CHECK(wlm_plan_execute(plan, &gradient) == WLM_OK);
   const fake_cuda before = *fake;
@@ -264,13 +246,7 @@ static void a_refused_gradient_changes_nothing(void) {
 /* ---- one call ------------------------------------------------------------------------------------------------- */
 
 /* Transposed products in f16 use a workspace for their sums. */
-static wlm_problem with_workspace(void) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 32;
-  problem.dense_type = WLM_F16;
-  problem.transpose = 1;
-  return problem;
-}
+static wlm_problem with_workspace(void) { return (wlm_problem)PROBLEM(.n = 32, .dense_type = WLM_F16, .transpose = 1); }
 
 static void spmm(int64_t rows, int64_t cols, const wlm_problem *problem, void *stream) {
   const wlm_csr csr = csr_of(rows, cols, 4 * rows);
@@ -279,11 +255,9 @@ static void spmm(int64_t rows, int64_t cols, const wlm_problem *problem, void *s
 }
 
 static void one_call_warm(void) {
-  wlm_problem plain = WLM_PROBLEM_INIT, built = WLM_PROBLEM_INIT;
   const wlm_problem scattered = with_workspace();
-  plain.n = built.n = 64;
-  built.transpose = 1;
-  built.reduce = WLM_MAX;
+  wlm_problem plain = PROBLEM(.n = 64);
+  wlm_problem built = PROBLEM(.n = 64, .transpose = 1, .reduce = WLM_MAX);
   spmm(1000, 1000, &plain, NULL);
   spmm(1000, 1000, &built, NULL);
   spmm(200, 200, &scattered, NULL);
@@ -305,10 +279,8 @@ static void one_call_warm(void) {
 static void a_built_transpose_is_sampled_by_rows_of_a(void) {
   const wlm_csr csr = csr_of(200, 300, 800);
   const wlm_execute_args args = call_on(NULL);
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 48;
-  problem.transpose = problem.policy.deterministic = 1;
-  problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16};
+  wlm_problem problem = PROBLEM(.n = 48, .transpose = 1, .policy.deterministic = 1,
+                                .sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 16});
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK);
   CHECK(fake->args.rows == csr.cols && fake->args.rowptr != csr.rowptr);
   CHECK(fake->args.a_rowptr == csr.rowptr);
@@ -318,15 +290,12 @@ static void a_built_transpose_is_sampled_by_rows_of_a(void) {
  * shows that it was used later.) */
 static void stats_do_not_wait_for_the_compiler(void) {
   static const int32_t rowptr[] = {0, 2, 3, 3}, colind[] = {0, 1, 1};
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   wlm_context *background;
   wlm_csr csr = csr_of(3, 2, 3);
   wlm_matrix *matrix;
   csr.rowptr = rowptr;
   csr.colind = colind;
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.compile_in_background = 1;
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda", .compile_in_background = 1);
   CHECK(wlm_context_create(&options, &background) == WLM_OK);
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_OK && !fake->launches);
   CHECK(wlm_matrix_stats(matrix)->longest == 2 && wlm_matrix_stats(matrix)->empty_rows == 1);
@@ -351,12 +320,9 @@ static void own_release(void *user, int device, void *memory, size_t size, void 
 static void uses_the_contexts_allocator(void) {
   wlm_context *const shared = context;
   wlm_problem built = with_workspace();
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
   int calls = 0;
   const wlm_device_allocator own = {own_allocate, own_release, &calls};
-  options.device = "cuda";
-  options.database = options.system_database = options.kernel_cache = "";
-  options.device_allocator = &own;
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda", .device_allocator = &own);
   built.policy.deterministic = 1;
   CHECK(wlm_context_create(&options, &context) == WLM_OK);
   const int from_driver = fake->allocations;

@@ -1,6 +1,4 @@
 /* Compiled kernels that are not worth a measurement (tuner/compile_ahead.h). */
-#include <string.h>
-
 #include "support/test.h"
 #include "tuner/compile_ahead.h"
 

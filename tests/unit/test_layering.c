@@ -1,9 +1,5 @@
 /* Reads the #include lines of every room: includes go down only, rooms of one floor do not include each other, and only
  * the rooms named here include a foreign library. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/test.h"
 #include "support/tree.h"
 

@@ -1,9 +1,6 @@
 /* Numbers have a decimal point in every locale: in Matrix Market files, operators and exported lines. Runs in a locale
  * with a decimal comma: one that is installed, or else one that localedef makes in the test's folder. */
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/problem/expression.h"
 #include "core/records/lines.h"
@@ -37,13 +34,9 @@ static int begin(void **state) {
   return 0;
 }
 
-static int enter(void **state) {
-  (void)state;
-  return name && !setlocale(LC_ALL, name) ? -1 : 0;
-}
+FIXTURE(enter) { return name && !setlocale(LC_ALL, name) ? -1 : 0; }
 
-static int leave(void **state) {
-  (void)state;
+FIXTURE(leave) {
   setlocale(LC_ALL, "C");
   return 0;
 }
@@ -59,21 +52,19 @@ TEST(matrix_market_files) {
   static const char file[] =
       "%%MatrixMarket matrix coordinate real general\n"
       "1 2 2\n1 1 1.5\n1 2 1.00000005960464477540\n";
-  wlmi_csr_host csr;
   needs_comma();
   const char *path = folder_file(&folder, "a.mtx");
   write_whole(path, file, sizeof file - 1);
-  assert_status(WLM_OK, wlmi_input_read(path, &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
   assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
   wlmi_csr_host_release(&csr);
 }
 
 TEST(operators) {
   static const char half[] = "0.5*a";
-  wlmi_expression e;
   wlmi_text text = {0};
   needs_comma();
-  assert_status(WLM_OK, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
+  GET(wlmi_expression, e, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
   wlmi_expression_print(&e, WLMI_SPELL_FLOAT, &text);
   assert_string_equal(text.data, "0.5f*a");
   wlmi_text_release(&text);
@@ -83,12 +74,11 @@ TEST(operators) {
 TEST(exported_lines) {
   const wlmi_measurement_record record = sample_measurement(0);
   const wlmi_content written = {.records = (wlmi_measurement_record *)&record, .count = 1};
-  wlmi_content read;
   wlmi_text text = {0};
   needs_comma();
   assert_status(WLM_OK, wlmi_lines_write(&written, &text));
   assert_contains(text.data, "\"cv\":0.3333333333333333,\"top_share\":0.1,");
-  assert_status(WLM_OK, wlmi_lines_read_string(text.data, "x", &read));
+  GET(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
   assert_true(read.count == 1 && read.records->stats.cv == record.stats.cv);
   assert_true(read.records->max_rel_err == record.max_rel_err);
   wlmi_content_release(&read);

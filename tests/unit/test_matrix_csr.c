@@ -1,7 +1,4 @@
 /* COO to CSR against a naive method, ranges, checks and the hash. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/random.h"
 #include "core/csr/csr.h"
 #include "support/csr.h"
@@ -17,7 +14,6 @@ static void check_random(wlmi_random *random, int rows, int cols, int count, int
   double *sum = calloc((size_t)(rows * cols), sizeof *sum);
   char *named = calloc((size_t)(rows * cols), 1);
   int64_t places = 0;
-  wlmi_csr_host csr;
   for (int i = 0; i < count; i++) {
     row[i] = (int32_t)wlmi_random_below(random, rows);
     col[i] = (int32_t)wlmi_random_below(random, cols);
@@ -27,7 +23,7 @@ static void check_random(wlmi_random *random, int rows, int cols, int count, int
     places += !named[row[i] * cols + col[i]];
     named[row[i] * cols + col[i]] = 1;
   }
-  assert_status(WLM_OK, wlmi_csr_from_coo(rows, cols, count, row, col, with_values ? value : NULL, &csr));
+  GET(wlmi_csr_host, csr, wlmi_csr_from_coo(rows, cols, count, row, col, with_values ? value : NULL, &csr));
   assert_csr(&csr);
   assert_int_equal(csr.nnz, places);
   assert_int_equal(csr.values != NULL, with_values || places < count);
@@ -54,8 +50,7 @@ TEST(random_coo_becomes_csr) {
 TEST(empty_shapes) {
   static const int64_t shapes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    wlmi_csr_host csr;
-    assert_status(WLM_OK, wlmi_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
+    GET(wlmi_csr_host, csr, wlmi_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
     assert_csr(&csr);
     assert_int_equal(csr.rowptr[csr.rows], 0);
     wlmi_csr_host_release(&csr);
@@ -83,8 +78,7 @@ TEST(impossible_sizes_are_refused) {
 TEST(repeated_places_are_summed_in_double) {
   int32_t r[] = {0, 0, 0}, c[] = {1, 1, 1};
   float v[] = {1e8f, 1.0f, -1e8f};
-  wlmi_csr_host csr;
-  assert_status(WLM_OK, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
+  GET(wlmi_csr_host, csr, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
   assert_int_equal(csr.nnz, 1);
   assert_true(csr.values[0] == 1.0f); /* a sum in float would be 0 */
   wlmi_csr_host_release(&csr);

@@ -1,9 +1,5 @@
 /* What the shared data folder has: its matrices against their lines in the manifest and in bench/suites/sources.tsv,
  * and the published statistics against those of the twins. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/csr/stats.h"
@@ -20,12 +16,10 @@ static void needs_data(void) {
 
 static void check_matrix(const tsv_table *manifest, int i) {
   char path[1000];
-  wlmi_csr_host csr;
-  wlm_stats s;
   snprintf(path, sizeof path, "%s%s", DATA, tsv_text(manifest, i, "file"));
-  assert_status(WLM_OK, wlmi_input_read(path, &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
   assert_csr(&csr);
-  assert_status(WLM_OK, wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
+  GET(wlm_stats, s, wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
   const char *name = tsv_text(manifest, i, "name");
   if (s.rows != tsv_int(manifest, i, "rows") || s.cols != tsv_int(manifest, i, "cols") ||
       s.nnz != tsv_int(manifest, i, "nnz") || s.longest != tsv_int(manifest, i, "max_nnz_row") ||
@@ -61,7 +55,6 @@ TEST(sources_describe_the_matrices) {
   for (int i = 0; i < sources.rows; i++) {
     const char *name = tsv_text(&sources, i, "name");
     char path[1000], fingerprint[40];
-    wlmi_csr_host csr;
     wlm_stats s;
     FILE *file = NULL;
     for (int deep = 0; !file && deep < 2; deep++) {
@@ -71,7 +64,7 @@ TEST(sources_describe_the_matrices) {
     if (!file) continue;
     fclose(file);
     found++;
-    assert_status(WLM_OK, wlmi_input_read(path, &csr));
+    GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
     assert_status(WLM_OK,
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
     snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx", (unsigned long long)s.fingerprint[0],

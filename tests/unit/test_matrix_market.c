@@ -1,7 +1,4 @@
 /* Matrix Market: which files are read and which refused, with the line of the error. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "core/csr/lines.h"
@@ -98,8 +95,7 @@ TEST(banners_of_other_spelling) {
 TEST(good_files) {
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char text[400];
-    wlmi_csr_host csr;
-    assert_status(WLM_OK, read_text(good[i].text, &csr));
+    GET(wlmi_csr_host, csr, read_text(good[i].text, &csr));
     assert_csr(&csr);
     describe(&csr, text, sizeof text);
     assert_string_equal(text, good[i].matrix);
@@ -249,10 +245,9 @@ static void check_many(const wlmi_csr_host *csr) {
 TEST(plain_and_gzip_are_the_same) {
   size_t size;
   char *text = many_entries(&size);
-  wlmi_csr_host csr;
   assert_true(size > 3 * WLMI_LINES_BUFFER);
   write_whole(folder_file(&folder, "many.mtx"), text, size);
-  assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
+  GET(wlmi_csr_host, csr, wlmi_input_read(folder.file, &csr));
   check_many(&csr);
   wlmi_csr_host_release(&csr);
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);

@@ -1,22 +1,16 @@
 /* Compares parsed decimal numbers with the C library, mainly where the fast path is uncertain. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/random.h"
 #include "core/csr/lines.h"
 #include "support/test.h"
 
 static locale_t c_locale;
 
-static int open_locale(void **state) {
-  (void)state;
+FIXTURE(open_locale) {
   c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   return c_locale ? 0 : -1;
 }
 
-static int close_locale(void **state) {
-  (void)state;
+FIXTURE(close_locale) {
   freelocale(c_locale);
   return 0;
 }

@@ -1,8 +1,4 @@
 /* Row statistics against counts by hand and by a naive method; what changes the fingerprint; buckets. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/hash.h"
 #include "core/base/random.h"
 #include "core/csr/stats.h"
@@ -12,8 +8,7 @@
 
 TEST(by_hand) {
   const int32_t rowptr[] = {0, 0, 5, 6, 26}, colind[26] = {0}; /* lengths 0 5 1 20 */
-  wlm_stats s;
-  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
+  GET(wlm_stats, s, wlmi_stats_compute(rowptr, WLM_I32, 4, 3, 26, colind, WLM_I32, &s));
   assert_int_equal(s.size, sizeof s);
   assert_int_equal(s.rows, 4);
   assert_int_equal(s.cols, 3);
@@ -30,8 +25,7 @@ TEST(by_hand) {
 TEST(empty_matrices) {
   const int64_t rowptr[] = {0, 0, 0, 0};
   for (int64_t rows = 0; rows < 4; rows += 3) {
-    wlm_stats s;
-    assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I64, rows, 5, 0, NULL, WLM_I32, &s));
+    GET(wlm_stats, s, wlmi_stats_compute(rowptr, WLM_I64, rows, 5, 0, NULL, WLM_I32, &s));
     assert_true(s.mean == 0.0 && s.cv == 0.0 && s.top_share == 0.0);
     assert_int_equal(s.longest, 0);
     assert_int_equal(s.empty_rows, rows);
@@ -58,8 +52,7 @@ TEST(top_share_without_sorting) {
     qsort(length, (size_t)rows, sizeof *length, descending);
     double top = 0;
     for (int64_t r = 0; r < (rows >= 100 ? rows / 100 : 1); r++) top += (double)length[r];
-    wlm_stats s;
-    assert_status(WLM_OK, wlmi_stats_rows(rowptr, WLM_I64, 0, rows, 1, rowptr[rows], &s));
+    GET(wlm_stats, s, wlmi_stats_rows(rowptr, WLM_I64, 0, rows, 1, rowptr[rows], &s));
     assert_status(WLM_OK, wlmi_stats_fingerprint(rowptr, WLM_I64, 0, sample, &s));
     double expected = rowptr[rows] ? top / (double)rowptr[rows] : 0.0;
     assert_true(fabs(s.top_share - expected) <= expected * (most <= 4096 ? 1e-12 : 1.0 / 2048));
@@ -190,10 +183,9 @@ TEST(fingerprint_is_pinned) {
   const int64_t words[] = {2, 3, 3, 0, 1, 3, 2, 0, 1};
   const int32_t rowptr[] = {0, 1, 3}, colind[] = {2, 0, 1};
   unsigned char bytes[sizeof words];
-  wlm_stats s;
   for (size_t i = 0; i < sizeof words; i++) bytes[i] = (unsigned char)(words[i / 8] >> (8 * (i % 8)));
   wlmi_hash expected = wlmi_hash_bytes(bytes, sizeof bytes);
-  assert_status(WLM_OK, wlmi_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &s));
+  GET(wlm_stats, s, wlmi_stats_compute(rowptr, WLM_I32, 2, 3, 3, colind, WLM_I32, &s));
   assert_true(s.fingerprint[0] == expected.high && s.fingerprint[1] == expected.low);
 }
 
@@ -231,11 +223,8 @@ TEST(buckets) {
       {232965, 114615892, 1.63, 17, 17, 2},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_stats s = WLM_STATS_INIT;
+    wlm_stats s = STATS(.rows = cases[i].rows, .nnz = cases[i].nnz, .cv = cases[i].cv);
     wlmi_bucket bucket;
-    s.rows = cases[i].rows;
-    s.nnz = cases[i].nnz;
-    s.cv = cases[i].cv;
     wlmi_bucket_of(&s, &bucket);
     assert_int_equal(bucket.version, 1);
     assert_int_equal(bucket.log2_rows, cases[i].log2_rows);

@@ -1,8 +1,4 @@
 /* Messages: which texts are accepted, their normal form, errors, and derivatives. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/problem/message.h"
 #include "core/problem/operator.h"
 #include "core/problem/spec.h"
@@ -81,8 +77,7 @@ static void assert_operand(const wlmi_message *m, int i, const char *name, wlm_p
 }
 
 TEST(tables) {
-  wlmi_message m;
-  assert_status(WLM_OK, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
+  GET(wlmi_message, m, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
   assert_int_equal(m.operands, 9);
   assert_operand(&m, 0, "w", WLM_PLACE_ROW, WLM_WIDTH_WINS, WLMI_SOURCE_MEMORY);
   assert_operand(&m, 1, "s", WLM_PLACE_ALL, WLM_WIDTH_ONE, WLMI_SOURCE_NUMBER);
@@ -180,12 +175,7 @@ TEST(errors) {
 /* ---- problems ------------------------------------------------------------------------------------------- */
 
 static wlm_problem problem_of(const char *text) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = text;
-  problem.n = 32;
-  return problem;
+  return (wlm_problem)PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = text, .n = 32);
 }
 
 static void expect_refusal(wlm_problem problem, wlm_status status, const char *says) {
@@ -240,11 +230,10 @@ TEST(positions_in_keys) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlm_csr csr = WLM_CSR_INIT;
     wlm_problem p = problem_of(cases[i].text);
-    wlmi_spec spec;
     char key[WLMI_SPEC_KEY];
     p.want_argmax = cases[i].want_argmax;
     p.argmax_type = cases[i].type;
-    assert_status(WLM_OK, wlmi_spec_make(&p, &csr, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_make(&p, &csr, &spec));
     wlmi_spec_key(&spec, key);
     assert_string_equal(strstr(key, "operation="), cases[i].ending);
   }
@@ -263,10 +252,9 @@ TEST(positions_beyond_their_type) {
       {"max=b", 0, WLM_I32, WLM_OK},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_csr csr = WLM_CSR_INIT;
     wlm_problem p = problem_of(cases[i].text);
     wlmi_spec spec;
-    csr.nnz = (int64_t)INT32_MAX + 1;
+    wlm_csr csr = CSR(.nnz = (int64_t)INT32_MAX + 1);
     p.want_argmax = cases[i].want_argmax;
     p.argmax_type = cases[i].type;
     assert_status(cases[i].status, wlmi_spec_make(&p, &csr, &spec));
@@ -470,9 +458,8 @@ static double finish_value(const char *text, double acc, double a, double b) {
   const wlmi_column_block values[] = {{{a}, {0}}, {{b}, {0}}, {{acc}, {0}}};
   const wlmi_column_block *const operands[WLMI_OPERANDS] = {&values[0], &values[1], &values[2]};
   wlmi_column_block result;
-  wlmi_expression e;
   const unsigned int all = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B | 1u << WLM_OPERAND_ACC;
-  assert_status(WLM_OK, wlmi_expression_parse("slope", text, strlen(text), all, &e));
+  GET(wlmi_expression, e, wlmi_expression_parse("slope", text, strlen(text), all, &e));
   wlmi_evaluate(&e, operands, 1, 1, &result);
   wlmi_expression_release(&e);
   return result.value[0];
@@ -529,10 +516,9 @@ TEST(gradient_texts) {
        "d0:row;p0:row;z0:row;edge_sum=d0*(z0==0?p0/(a*floor(b)):z0==1&&a*floor(b)==0?p0:0)*floor(b)", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_message m;
     wlmi_text text = {0};
     int transpose = -1;
-    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
+    GET(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
     if (wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose) != WLM_OK)
       fail_msg("%s by %s: %s", cases[i].text, cases[i].by, wlm_error_detail());
     char *normal = text.data;
@@ -552,10 +538,9 @@ TEST(gradient_texts) {
 /* A mean divides by the edges that are kept, and a maximum has one winner. */
 TEST(gradients_of_samples) {
   const wlm_sampling sampling = {.sample = WLM_SAMPLE_FASTRAND, .width = 24};
-  wlmi_message m;
   wlmi_text text = {0};
   int transpose = -1;
-  assert_status(WLM_OK, wlmi_message_parse("mean=b*x;sum=b", &m));
+  GET(wlmi_message, m, wlmi_message_parse("mean=b*x;sum=b", &m));
   assert_status(WLM_OK, wlmi_message_gradient(&m, "b", &sampling, &text, &transpose));
   assert_string_equal(text.data, "d0:row;d1:row;sum=d0*(1/fmin(degree,24))*x+d1");
   wlmi_text_release(&text);
@@ -588,10 +573,9 @@ TEST(gradient_errors) {
       {"s:edge_sum=b;sum=s", "s", WLM_ERR_INVALID_ARGUMENT, "'s' is no operand of the message"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_message m;
     wlmi_text text = {0};
     int transpose = -1;
-    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &m));
+    GET(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
     assert_status(cases[i].status, wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose));
     assert_contains(wlm_error_detail(), cases[i].says);
     wlmi_text_release(&text);
@@ -608,8 +592,7 @@ TEST(lines_of_edges) {
                {"sum=tanh(x+k)*a*b", 0}, {"w:edge:1;sum=w*b", 0},    {"edge_sum=x*b", 0},   {"score=a;softmax=b", 0},
                {"w:row;sum=w*b", 0},     {"w:edge:heads;sum=w*b", 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_message message;
-    assert_status(WLM_OK, wlmi_message_parse(cases[i].text, &message));
+    GET(wlmi_message, message, wlmi_message_parse(cases[i].text, &message));
     if (wlmi_message_has_edge_lines(&message) != cases[i].has) fail_msg("%s", cases[i].text);
     wlmi_message_release(&message);
   }

@@ -1,7 +1,4 @@
 /* The float64 reference of messages against values computed by hand. */
-#include <math.h>
-#include <string.h>
-
 #include "core/reference/message.h"
 #include "core/reference/reference.h"
 #include "support/test.h"
@@ -438,12 +435,10 @@ TEST(many_columns) {
 TEST(scales) {
   case_of_text c;
   double product[ROWS * N], its_scale[ROWS * N];
-  wlm_problem sum = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  sum.n = N;
+  wlm_problem sum = PROBLEM(.n = N);
   begin(&c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
   run(&c);
-  call.b = b;
+  wlm_execute_args call = EXECUTE_ARGS(.b = b);
   assert_status(WLM_OK,
                 wlmi_reference_rows(&a, &sum, &call, NULL, ROWS, &(wlmi_reference_result){product, its_scale, NULL}));
   assert_values(c.value[0], product, ROWS * N, "a sum of products");
@@ -497,14 +492,13 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
   float products[ROWS * N], zeros[ROWS * N];
   case_of_text c, gradient;
   wlmi_text text = {0};
-  int transpose;
   begin(&c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
   bind(&c, "h", h);
   run(&c);
   for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
   wlmi_message_release(&c.message);
   begin(&c, "h:row;prod=b-h", 1, 0);
-  assert_status(WLM_OK, wlmi_message_gradient(&c.message, "h", &c.problem.sampling, &text, &transpose));
+  GET(int, transpose, wlmi_message_gradient(&c.message, "h", &c.problem.sampling, &text, &transpose));
   begin(&gradient, text.data, 1, transpose);
   bind(&gradient, "h", h);
   bind(&gradient, "d0", ones);

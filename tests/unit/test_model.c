@@ -1,8 +1,4 @@
 /* The cost model: what it learns and predicts, and that damaged blobs are refused. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "select/model.h"
@@ -19,11 +15,7 @@ enum { UNSEEN = 12 };
 
 /* Kernels that keep rows whole take as long as one group of threads needs for the longest row; others divide it. */
 TEST(whole_rows_are_walked_to_their_end) {
-  wlm_stats s = WLM_STATS_INIT;
-  s.rows = s.cols = 1 << 14;
-  s.nnz = 1 << 17;
-  s.mean = 8;
-  s.longest = 1 << 15;
+  wlm_stats s = STATS(.rows = 1 << 14, .cols = 1 << 14, .nnz = 1 << 17, .mean = 8, .longest = 1 << 15);
   const wlmi_candidate_list *list = planted_candidates(32);
   int64_t whole = 0;
   for (int64_t i = 0; i < list->count; i++) {
@@ -171,11 +163,8 @@ TEST(unusual_matrices_give_finite_times) {
   const wlmi_candidate_list *list;
   list = planted_candidates(32);
   for (int i = 0; i < 4 * 3 * 3 * 3; i++) {
-    wlm_stats s = WLM_STATS_INIT;
+    wlm_stats s = STATS(.cv = cvs[i % 4], .rows = sizes[i / 4 % 3], .cols = sizes[i / 4 % 3], .nnz = sizes[i / 12 % 3]);
     wlmi_model_case asked;
-    s.cv = cvs[i % 4];
-    s.rows = s.cols = sizes[i / 4 % 3];
-    s.nnz = sizes[i / 12 % 3];
     s.longest = s.nnz;
     const int64_t n = (int64_t[]){0, 1, INT32_MAX}[i / 36];
     wlmi_model_case_make(&model, &s, planted_key, n, &asked);
@@ -230,9 +219,8 @@ TEST(models_are_written_and_read) {
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list = planted_candidates(32);
   void *blob;
-  size_t size;
   wlmi_model_case left, right;
-  assert_int_equal(wlmi_model_write(&model, &blob, &size), WLM_OK);
+  GET(size_t, size, wlmi_model_write(&model, &blob, &size));
   assert_int_equal(wlmi_model_read(blob, size, &again), WLM_OK);
   assert_string_equal(again.problems, "dense=f32,rowptr=i32,colind=i32,sample=none");
   assert_true(again.made_at == model.made_at && again.measurements == model.measurements);
@@ -252,8 +240,7 @@ TEST(models_are_written_and_read) {
 TEST(damaged_bytes_are_refused) {
   wlmi_model model = planted_train(WLMI_TRAIN_MATRICES), again;
   unsigned char *blob;
-  size_t size;
-  assert_int_equal(wlmi_model_write(&model, (void **)&blob, &size), WLM_OK);
+  GET(size_t, size, wlmi_model_write(&model, (void **)&blob, &size));
   for (size_t at = 0; at < size; at += at < 600 ? 1 : 997) {
     blob[at] ^= 0x10;
     assert_true(wlmi_model_read(blob, size, &again) != WLM_OK);

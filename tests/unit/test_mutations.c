@@ -1,8 +1,5 @@
 /* tests/mutations.tsv, which tools/mutate reads: each line names a test or a group of tests and a text that its file
  * has exactly once. A change of such a text has to update the list. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "support/folder.h"

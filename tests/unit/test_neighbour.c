@@ -1,7 +1,5 @@
 /* The neighbour sampler: every batch has the properties that its header promises, checked edge by edge. */
 #include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/neighbour.h"
 #include "core/synth/input.h"
@@ -11,15 +9,13 @@
 static const wlmi_neighbour_options usual = {100, 3, {15, 10, 5}};
 
 static wlmi_neighbour_sampler *sampler_of(const wlmi_csr_host *graph) {
-  wlmi_neighbour_sampler *sampler;
-  assert_status(WLM_OK, wlmi_neighbour_create(graph, &sampler));
+  GET(wlmi_neighbour_sampler *, sampler, wlmi_neighbour_create(graph, &sampler));
   return sampler;
 }
 
 static wlmi_neighbour_batch batch_of(wlmi_neighbour_sampler *sampler, const wlmi_neighbour_options *options,
                                      uint64_t seed) {
-  wlmi_neighbour_batch batch;
-  assert_status(WLM_OK, wlmi_neighbour_sample(sampler, options, seed, &batch));
+  GET(wlmi_neighbour_batch, batch, wlmi_neighbour_sample(sampler, options, seed, &batch));
   return batch;
 }
 
@@ -81,8 +77,7 @@ TEST(batches_are_sampled_from_the_graph) {
   static const wlmi_neighbour_options all[] = {
       usual, {1, 1, {1}}, {1024, 2, {3, 2}}, {7, WLMI_NEIGHBOUR_LAYERS, {1, 2, 1, 1, 3, 1, 1, 2}}, {50, 1, {1000000}}};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    wlmi_csr_host graph;
-    assert_status(WLM_OK, wlmi_input_read(inputs[i], &graph));
+    GET(wlmi_csr_host, graph, wlmi_input_read(inputs[i], &graph));
     wlmi_neighbour_sampler *sampler = sampler_of(&graph);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
       wlmi_neighbour_batch batch = batch_of(sampler, &all[k], k);
@@ -109,8 +104,7 @@ static int same_batch(const wlmi_neighbour_batch *a, const wlmi_neighbour_batch 
 }
 
 TEST(seed_decides) {
-  wlmi_csr_host graph;
-  assert_status(WLM_OK, wlmi_input_read("twin:arxiv,scale=0.02", &graph));
+  GET(wlmi_csr_host, graph, wlmi_input_read("twin:arxiv,scale=0.02", &graph));
   wlmi_neighbour_sampler *one = sampler_of(&graph), *other = sampler_of(&graph);
   const int threads = omp_get_max_threads();
   wlmi_neighbour_batch first = batch_of(one, &usual, 1), second = batch_of(one, &usual, 2);
@@ -132,9 +126,8 @@ TEST(seed_decides) {
 TEST(edges_are_chosen_evenly) {
   enum { NODES = 40, DEGREE = 20, FANOUT = 5, BATCHES = 4000 };
   static const wlmi_neighbour_options options = {NODES, 1, {FANOUT}};
-  wlmi_csr_host graph;
   int64_t counts[NODES * DEGREE] = {0};
-  assert_status(WLM_OK, wlmi_input_read("uniform:rows=40,d=20", &graph));
+  GET(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=40,d=20", &graph));
   wlmi_neighbour_sampler *sampler = sampler_of(&graph);
   for (uint64_t seed = 0; seed < BATCHES; seed++) {
     wlmi_neighbour_batch batch = batch_of(sampler, &options, seed);
@@ -216,11 +209,10 @@ static const wlm_allocator scarce = {scarce_allocate, scarce_reallocate, scarce_
 
 /* A batch that failed leaves nothing behind; the next one is complete. */
 TEST(survives_without_memory) {
-  wlmi_csr_host graph;
   wlmi_neighbour_batch batch;
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   int failures = 0;
-  assert_status(WLM_OK, wlmi_input_read("uniform:rows=500,d=6", &graph));
+  GET(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=500,d=6", &graph));
   wlmi_neighbour_sampler *sampler = sampler_of(&graph);
   wlmi_neighbour_batch expected = batch_of(sampler, &usual, 3);
   for (int64_t room = 0; status != WLM_OK; room++) {

@@ -1,7 +1,4 @@
 /* The decisions of online tuning with planted times; nothing is measured. */
-#include <math.h>
-#include <string.h>
-
 #include "core/base/random.h"
 #include "support/test.h"
 #include "tuner/online_policy.h"

@@ -1,6 +1,4 @@
 /* The order in which candidates are measured (tuner/timed.h). */
-#include <string.h>
-
 #include "support/test.h"
 #include "tuner/timed.h"
 

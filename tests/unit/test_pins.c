@@ -1,8 +1,5 @@
 /* Pins: they override measurements, a matrix's pin overrides its bucket's, and they apply only if the variant is a
  * candidate. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/snapshot_fixture.h"
 #include "support/test.h"
 
@@ -10,13 +7,7 @@ static const wlmi_limits host = {.target = WLMI_TARGET_HOST, .processors = 8};
 static const wlmi_bucket of_tuned = {WLMI_BUCKET_VERSION, 9, 6, 1}; /* 1000 rows, 9 a row, cv 1 */
 
 static wlm_stats stats_of(uint64_t fingerprint, double cv) {
-  wlm_stats stats = WLM_STATS_INIT;
-  stats.rows = stats.cols = 1000;
-  stats.nnz = 9000;
-  stats.mean = 9;
-  stats.cv = cv;
-  stats.fingerprint[0] = fingerprint;
-  return stats;
+  return (wlm_stats)STATS(.rows = 1000, .cols = 1000, .nnz = 9000, .mean = 9, .cv = cv, .fingerprint[0] = fingerprint);
 }
 
 /* Valid are all variants except those that begin with "no", and "turned" only if preparation is allowed. */
@@ -42,13 +33,10 @@ static void pin(wlmi_snapshot *snapshot, uint64_t fingerprint, int64_t n, const 
 }
 
 static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n, int64_t calls) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = n, .policy.expected_calls = calls);
   wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
   wlmi_decision decision;
-  problem.n = n;
-  problem.policy.expected_calls = calls;
-  assert_int_equal(wlmi_spec_make(&problem, &csr, &spec), WLM_OK);
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   assert_int_equal(select_for(snapshot, stats, "p", &spec, &host,
                               &(wlmi_variant_set){.families = snapshot_families(), .is_valid = accepts}, &decision),
                    WLM_OK);

@@ -1,6 +1,4 @@
 /* A matrix sampled in advance: a hand-made example, and against the reference, which samples independently. */
-#include <stdlib.h>
-
 #include "bench/presample.h"
 #include "core/problem/sampling.h"
 #include "core/reference/reference.h"
@@ -9,11 +7,7 @@
 #include "support/test.h"
 
 static wlm_problem sampled(wlm_sample strategy, int64_t width) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
-  problem.n = 3;
-  problem.sampling.sample = strategy;
-  problem.sampling.width = width;
-  return problem;
+  return (wlm_problem)PROBLEM(.n = 3, .sampling.sample = strategy, .sampling.width = width);
 }
 
 TEST(hand_made_example) {
@@ -22,8 +16,7 @@ TEST(hand_made_example) {
   for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
   const wlmi_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
   const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8);
-  wlmi_csr_host kept;
-  assert_int_equal(wlmi_presample(&a, &problem, 0, &kept), WLM_OK);
+  GET(wlmi_csr_host, kept, wlmi_presample(&a, &problem, 0, &kept));
   assert_csr(&kept);
   assert_int_equal(kept.nnz, 10);
   assert_int_equal(kept.rowptr[2], 2);
@@ -38,8 +31,7 @@ TEST(hand_made_example) {
 TEST(multiplies_as_sampling_does) {
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
                                           WLM_SAMPLE_FASTRAND_COPRIME};
-  wlmi_csr_host a;
-  assert_int_equal(wlmi_input_read("twin:arxiv,scale=0.02", &a), WLM_OK);
+  GET(wlmi_csr_host, a, wlmi_input_read("twin:arxiv,scale=0.02", &a));
   float *b = malloc((size_t)a.cols * 3 * sizeof *b);
   double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
   double *got = malloc((size_t)a.rows * 3 * sizeof *got);
@@ -48,10 +40,8 @@ TEST(multiplies_as_sampling_does) {
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
       const wlm_problem problem = sampled(strategies[i], 16), exact = sampled(WLM_SAMPLE_NONE, 0);
-      wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-      call.seed = seed;
-      wlmi_csr_host kept;
-      assert_int_equal(wlmi_presample(&a, &problem, seed, &kept), WLM_OK);
+      wlm_execute_args call = EXECUTE_ARGS(.seed = seed);
+      GET(wlmi_csr_host, kept, wlmi_presample(&a, &problem, seed, &kept));
       assert_csr(&kept);
       assert_true(strategies[i] == WLM_SAMPLE_NONE ? kept.nnz == a.nnz : kept.nnz < a.nnz);
       const wlmi_reference_result of_a = {expected, NULL, NULL}, of_kept = {got, NULL, NULL};

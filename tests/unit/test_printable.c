@@ -1,7 +1,4 @@
 /* Names with control characters in messages, logs and texts. */
-#include <stdio.h>
-#include <string.h>
-
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "support/test.h"

@@ -3,9 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,10 +31,9 @@ TEST(programs_run_without_an_environment) {
 /* A program is looked for in all folders of PATH, in their order. */
 TEST(programs_are_found) {
   char *const usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
-  char path[1200], first[400], second[400];
+  char path[1200];
   folder_begin(state);
-  snprintf(first, sizeof first, "%s/first", folder.path);
-  snprintf(second, sizeof second, "%s/second", folder.path);
+  const char *first = in_folder("first"), *second = in_folder("second");
   assert_true(mkdir(first, 0700) == 0 && mkdir(second, 0700) == 0);
   snprintf(path, sizeof path, "/no/such/folder:%s:%s", first, second);
   setenv("PATH", path, 1);

@@ -1,9 +1,5 @@
 /* The progress display of a long job: time left, bar and plain lines. */
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -1,10 +1,6 @@
 /* The float64 reference against hand-computed values, and every message and reduction against an independent
  * evaluation. */
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/random.h"
 #include "core/reference/reference.h"
@@ -57,11 +53,8 @@ TEST(by_hand) {
       {WLM_RDIV, WLM_SUM, {2.0 / 3 - 0.3, 0, 4.0 / 7, 0.1 + 0.5 - 2.0 / 7}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem p = WLM_PROBLEM_INIT;
+    wlm_problem p = PROBLEM(.n = 1, .message = cases[i].message, .reduce = cases[i].reduce);
     double c[4];
-    p.n = 1;
-    p.message = cases[i].message;
-    p.reduce = cases[i].reduce;
     run_small(&p, &plain_call, NULL, c);
     for (int r = 0; r < 4; r++)
       if (!(fabs(c[r] - cases[i].c[r]) < 1e-13)) fail_msg("case %zu row %d: %g", i, r, c[r]);
@@ -85,12 +78,9 @@ TEST(positions_by_hand) {
       {WLM_ADD, WLM_MIN, {0x1p30f, 2, 0x1p30f}, {0, -1, 2, 5}}, /* equal in float, but not in double */
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_problem p = WLM_PROBLEM_INIT;
+    wlm_problem p = PROBLEM(.n = 1, .message = cases[i].message, .reduce = cases[i].reduce);
     int64_t arg[4], last;
     const int64_t row = 3;
-    p.n = 1;
-    p.message = cases[i].message;
-    p.reduce = cases[i].reduce;
     const wlm_execute_args call = over(&plain_call, cases[i].b, NULL);
     const wlmi_reference_result all = {NULL, NULL, arg}, one = {NULL, NULL, &last};
     assert_status(WLM_OK, wlmi_reference_rows(&small, &p, &call, NULL, 4, &all));
@@ -99,9 +89,8 @@ TEST(positions_by_hand) {
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
   }
-  wlm_problem p = WLM_PROBLEM_INIT;
+  wlm_problem p = PROBLEM(.n = 1);
   int64_t arg[4];
-  p.n = 1;
   const wlmi_reference_result of_sum = {NULL, NULL, arg};
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &plain_call, NULL, 4, &of_sum));
 }
@@ -113,11 +102,9 @@ TEST(heads_by_hand) {
   const double sums[4] = {-24, 0, 28, 46};
   const wlm_execute_args call = over(&plain_call, b, NULL);
   double c[16], scale[16];
-  wlm_problem p = WLM_PROBLEM_INIT;
   for (int i = 0; i < 6; i++) two_values[2 * i] = values[i], two_values[2 * i + 1] = 10 * values[i];
   for (int k = 0; k < 12; k++) b[k] = small_b[k / 4] * (k % 2 ? 1 : 2);
-  p.n = 4;
-  p.heads = 2;
+  wlm_problem p = PROBLEM(.n = 4, .heads = 2);
   assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, 4, c, scale));
   for (int i = 0; i < 16; i++) assert_true(c[i] == sums[i / 4] * (i % 2 ? 1 : 2) * (i % 4 < 2 ? 1 : 10));
   assert_true(scale[0] == 2 * 36 && scale[3] == 10 * 36);
@@ -130,10 +117,8 @@ TEST(heads_by_hand) {
 TEST(empty_rows_and_epilogue) {
   const float c_old[] = {1, 2, 3, 4}, poison[] = {NAN, NAN, NAN, NAN};
   double c[4];
-  wlm_problem p = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  p.n = 1;
-  call.alpha = 2;
+  wlm_problem p = PROBLEM(.n = 1);
+  wlm_execute_args call = EXECUTE_ARGS(.alpha = 2);
   run_small(&p, &call, poison, c); /* beta = 0 does not read C */
   assert_true(c[0] == -48 && c[1] == 0 && c[2] == 56 && c[3] == 92);
   call.beta = -1;
@@ -163,8 +148,7 @@ TEST(not_a_number) {
   float b[] = {1, INFINITY, 3, NAN}; /* no edge uses row 3 */
   const wlm_execute_args call = over(&plain_call, b, NULL);
   double c;
-  wlm_problem p = WLM_PROBLEM_INIT;
-  p.n = 1;
+  wlm_problem p = PROBLEM(.n = 1);
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     p.reduce = (wlm_reduce)reduce;
     b[1] = INFINITY; /* 0 * Inf is NaN, which every reduction propagates */
@@ -271,11 +255,8 @@ TEST(every_operator) {
   for (int message = WLM_MUL; message <= WLM_RDIV; message++)
     for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++)
       for (int i = 0; i < 5; i++) {
-        wlm_problem p = WLM_PROBLEM_INIT;
+        wlm_problem p = PROBLEM(.message = (wlm_message)message, .reduce = (wlm_reduce)reduce, .n = widths[i]);
         wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-        p.message = (wlm_message)message;
-        p.reduce = (wlm_reduce)reduce;
-        p.n = widths[i];
         if (i % 2) call.ldb = p.n + 5, call.ldc = p.n + 9;
         if (i > 1) call.alpha = -0.75, call.beta = 1.5;
         check_problem(&random, &p, &call, i == 3 ? ids : NULL, i == 3 ? 5 : ROWS);
@@ -287,16 +268,12 @@ TEST(every_sampling) {
   for (int sample = WLM_SAMPLE_NONE; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++)
     for (int norm = WLM_NORM_NONE; norm <= WLM_NORM_UNBIASED; norm++)
       for (int i = 0; i < 6; i++) {
-        wlm_problem p = WLM_PROBLEM_INIT;
-        wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-        p.n = 5;
-        p.sampling.sample = (wlm_sample)sample;
-        p.sampling.norm = (wlm_sample_norm)norm;
-        p.sampling.width = i < 3 ? 8 : 32;
-        call.seed = i % 3 ? (uint64_t)i * 77 : 0;
-        p.reduce = norm == WLM_NORM_NONE && i % 3 == 2   ? WLM_MAX
-                   : norm == WLM_NORM_NONE && i % 3 == 1 ? WLM_MEAN
-                                                         : WLM_SUM;
+        wlm_problem p = PROBLEM(.n = 5, .sampling.sample = (wlm_sample)sample, .sampling.norm = (wlm_sample_norm)norm,
+                                .sampling.width = i < 3 ? 8 : 32,
+                                .reduce = norm == WLM_NORM_NONE && i % 3 == 2   ? WLM_MAX
+                                          : norm == WLM_NORM_NONE && i % 3 == 1 ? WLM_MEAN
+                                                                                : WLM_SUM);
+        wlm_execute_args call = EXECUTE_ARGS(.seed = i % 3 ? (uint64_t)i * 77 : 0);
         check_problem(&random, &p, &call, NULL, ROWS);
       }
 }
@@ -314,15 +291,10 @@ TEST(users_operators) {
   for (int i = 0; i < 2 * 8 * 5; i++) {
     char custom[128];
     const int own_message = i % 2, message = i / 2 % 8, reduce = i / 16;
-    wlm_problem p = WLM_PROBLEM_INIT;
-    wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
     wlmi_csr_host a = random_problem(&random, 1);
-    p.n = WIDTH;
-    call.alpha = -0.75;
-    call.b = dense;
-    p.message = (wlm_message)message;
-    p.reduce = (wlm_reduce)reduce;
-    p.empty = WLM_EMPTY_IDENTITY;
+    wlm_problem p =
+        PROBLEM(.n = WIDTH, .message = (wlm_message)message, .reduce = (wlm_reduce)reduce, .empty = WLM_EMPTY_IDENTITY);
+    wlm_execute_args call = EXECUTE_ARGS(.alpha = -0.75, .b = dense);
     if (reduce == WLM_MAX) p.sampling.sample = WLM_SAMPLE_FASTRAND, p.sampling.width = 8;
     assert_status(WLM_OK, rows_of(&a, &p, &call, NULL, ROWS, expected, scale));
     snprintf(custom, sizeof custom, "message=%s;%s", messages[message], rest[reduce]);
@@ -348,14 +320,8 @@ TEST(users_epilogue) {
   const float bias[] = {-30};
   float c_old[] = {1, 2, 3, 4};
   double c[4], scale[4];
-  wlm_problem p = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  p.n = 1;
-  call.beta = 2;
-  p.epilogue.bias = 1;
-  call.bias = bias;
-  call.b = small_b;
-  call.c = c_old;
+  wlm_problem p = PROBLEM(.n = 1, .epilogue.bias = 1);
+  wlm_execute_args call = EXECUTE_ARGS(.beta = 2, .bias = bias, .b = small_b, .c = c_old);
   assert_status(WLM_OK, rows_of(&small, &p, &call, NULL, 4, c, scale));
   /* -24, 0, 28, 46 from the product, plus 2 C, minus 30 */
   assert_true(c[0] == -52 && c[1] == -26 && c[2] == 4 && c[3] == 24);
@@ -367,12 +333,9 @@ TEST(users_epilogue) {
 
 TEST(unsupported_problems_are_refused) {
   double c[4];
-  wlm_problem p = WLM_PROBLEM_INIT;
-  wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
+  wlm_problem p = PROBLEM(.n = 1, .transpose = 1);
+  wlm_execute_args call = EXECUTE_ARGS(.b = small_b);
   const int64_t outside[] = {0, 4};
-  p.n = 1;
-  p.transpose = 1;
-  call.b = small_b;
   assert_status(WLM_ERR_UNSUPPORTED, rows_of(&small, &p, &call, NULL, 4, c, NULL));
   p.transpose = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, outside, 2, c, NULL));

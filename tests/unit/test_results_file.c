@@ -1,9 +1,6 @@
 /* The results file of bench: lines are appended whole or not at all, and what was there stays. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,7 +55,6 @@ TEST(other_files_are_not_touched) {
 
 /* A limit on the size of files stands for a full disk. */
 TEST(a_line_that_does_not_fit_is_taken_back) {
-  wlmi_results results;
   struct rlimit before, limit;
   folder_file(&folder, "results.jsonl");
   write_whole(folder.file, first, strlen(first));
@@ -66,7 +62,7 @@ TEST(a_line_that_does_not_fit_is_taken_back) {
   limit = before;
   limit.rlim_cur = 2 * strlen(first) - 10;
   signal(SIGXFSZ, SIG_IGN);
-  assert_status(WLM_OK, wlmi_results_open(folder.file, &results));
+  GET(wlmi_results, results, wlmi_results_open(folder.file, &results));
   setrlimit(RLIMIT_FSIZE, &limit);
   const wlm_status status = append(&results, first);
   setrlimit(RLIMIT_FSIZE, &before);
@@ -92,12 +88,11 @@ TEST(two_runs_keep_each_others_lines) {
 }
 
 TEST(a_pipe_is_written_and_not_read) {
-  wlmi_results results;
   char got[256] = "";
   struct stat info;
   assert_int_equal(mkfifo(folder_file(&folder, "pipe"), 0600), 0);
   const int reader = open(folder.file, O_RDONLY | O_NONBLOCK);
-  assert_status(WLM_OK, wlmi_results_open(folder.file, &results));
+  GET(wlmi_results, results, wlmi_results_open(folder.file, &results));
   assert_status(WLM_OK, append(&results, first));
   wlmi_results_close(&results);
   assert_int_equal(read(reader, got, sizeof got - 1), strlen(first));

@@ -1,8 +1,5 @@
 /* The built-in rules with the real families: some rule serves every problem, each rule decides for some, and they name
  * what they should. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/problem/spec_key.h"
 #include "select/features.h"
 #include "select/rules.h"
@@ -14,10 +11,8 @@
 enum { SAMPLED_TRANSPOSE = WLMI_RULE_HALVES + 1, SAMPLED_SDDMM, KINDS };
 
 static wlmi_spec spec_of(int64_t n, int kind) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem = PROBLEM(.n = n);
   wlm_csr csr = WLM_CSR_INIT;
-  wlmi_spec spec;
-  problem.n = n;
   if (kind == WLMI_RULE_SDDMM || kind == SAMPLED_SDDMM) problem.operation = WLM_SDDMM;
   problem.transpose = kind == SAMPLED_TRANSPOSE;
   if (kind == WLMI_RULE_MESSAGE) {
@@ -31,7 +26,7 @@ static wlmi_spec spec_of(int64_t n, int kind) {
     problem.sampling.width = 2304;
   }
   csr.values = &csr;
-  assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
+  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
   return spec;
 }
 
@@ -166,13 +161,12 @@ TEST(rows_are_sorted_for_many_sums_without_a_huge_row) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_spec spec = spec_of(32, WLMI_RULE_PLAIN);
     wlm_stats stats = snapshot_stats(20000, 100000, cases[i].cv, 1);
-    wlmi_decision decision;
     stats.longest = cases[i].longest;
     spec.problem.policy.expected_calls = cases[i].calls;
     spec.problem.reduce = cases[i].reduce;
     spec.problem.message = cases[i].message;
     r.spec = &spec;
-    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
     if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
       fail_msg("case %zu: %s", i, decision.variant);
   }
@@ -193,12 +187,11 @@ TEST(small_matrices_and_halves_are_sorted) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_spec spec = spec_of(64, WLMI_RULE_PLAIN);
     wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, cases[i].cv, 1);
-    wlmi_decision decision;
     stats.longest = cases[i].longest;
     spec.problem.policy.expected_calls = 100;
     spec.problem.dense_type = spec.value_type = cases[i].type;
     r.spec = &spec;
-    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
     if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
       fail_msg("case %zu: %s", i, decision.variant);
   }
@@ -209,14 +202,13 @@ TEST(a_prepared_choice_has_fallbacks) {
   case_of_rule r = {.limits = &emit_cuda};
   wlmi_spec spec = spec_of(16, WLMI_RULE_PLAIN);
   wlm_stats stats = snapshot_stats(5000, 40000, 1.5, 1);
-  wlmi_decision decision;
   char name[WLMI_VARIANT_NAME];
   int others = 0;
   stats.longest = 800;
   spec.problem.dense_type = spec.value_type = WLM_F64;
   spec.problem.policy.expected_calls = 100;
   r.spec = &spec;
-  assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+  GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
   assert_memory_equal(decision.variant, "row_sorted/", 11);
   for (int i = 1; i < decision.entry_count; i++) {
     wlmi_entry_print(&decision, i, name);
@@ -311,13 +303,12 @@ TEST(skewed_rows_are_split) {
         wlmi_spec spec = spec_of(shapes[i].n, WLMI_RULE_PLAIN);
         wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
         wlmi_decision decision;
-        const wlmi_candidate_list *list;
         stats.longest = 100 * nnz / stats.rows;
         spec.problem.dense_type = spec.value_type = (wlm_type)type;
         spec.problem.heads = shapes[i].heads;
         r.spec = &spec;
         assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-        assert_int_equal(wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list), WLM_OK);
+        GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
         const wlmi_candidate *chosen = wlmi_candidate_named(list, decision.variant);
         assert_non_null(chosen);
         if (chosen->whole_rows && !strstr(decision.variant, "row_fold/"))
@@ -350,9 +341,8 @@ TEST(an_estimated_longest_row_is_not_trusted) {
   const wlmi_snapshot nothing = {0};
   wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
   wlmi_request request = {&stats, WLMI_USE_MEASURED, "p", &spec, &emit_cuda, &variants};
-  wlmi_decision decision;
   stats.longest = 60;
-  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  GET(wlmi_decision, decision, wlmi_select(&nothing, &request, &decision));
   assert_memory_equal(decision.variant, "row_vec/", 8);
   request.use = WLMI_USE_ESTIMATED;
   assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
@@ -424,9 +414,8 @@ TEST(few_sampled_rows_take_two_warps) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = spec_of(cases[i].n, WLMI_RULE_SAMPLED);
     const wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, 1, 1);
-    wlmi_decision decision;
     r.spec = &spec;
-    assert_status(WLM_OK, select_by_rules(&r, &stats, &decision));
+    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
     assert_string_equal(decision.variant, cases[i].variant);
   }
 }
@@ -443,14 +432,12 @@ TEST(attention_has_a_kernel_without_a_rule) {
     const int heads = i & 2 ? 4 : 1;
     const int64_t n = widths[i / 4 % 3];
     char key[WLMI_SPEC_KEY];
-    wlmi_spec spec;
     wlmi_decision decision;
-    const wlmi_candidate_list *list;
     const wlmi_snapshot nothing = {0};
     snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=none,sample=none,operation=%s%s",
              types[i / 12 % 3], rests[i / 36], heads > 1 ? ",heads=4" : "");
-    assert_status(WLM_OK, wlmi_spec_from_key(key, n, &spec));
-    assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+    GET(wlmi_spec, spec, wlmi_spec_from_key(key, n, &spec));
+    GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
     const wlmi_variant_set variants = {.families = wlmi_generator_families(emit_generator), .list = list};
     if (select_for(&nothing, &stats, "p", &spec, &emit_cuda, &variants, &decision) != WLM_OK)
       fail_msg("n = %lld, %s: %s", (long long)n, key, wlm_error_detail());

@@ -1,9 +1,4 @@
 /* Matrices of scipy.sparse.save_npz: which are read and which refused, with the array and the entry of the error. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/synth/input.h"
 #include "support/csr.h"
 #include "support/folder.h"
@@ -72,8 +67,7 @@ TEST(formats) {
   static const float expected[] = {5, 1, -2.5F};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (int level = 0; level <= 9; level += 3) {
-      wlmi_csr_host a;
-      assert_status(WLM_OK, wlmi_input_read(write_arrays(all[i], level), &a));
+      GET(wlmi_csr_host, a, wlmi_input_read(write_arrays(all[i], level), &a));
       check(&a, expected);
       wlmi_csr_host_release(&a);
     }
@@ -100,8 +94,7 @@ TEST(types_of_values) {
       {{"format.npy", "<U3", "()", "c\0\0\0s\0\0\0r\0\0\0", 12}, {5, 1, -2.5F}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_csr_host a;
-    assert_status(WLM_OK, wlmi_input_read(write_changed(csr, &cases[i].data), &a));
+    GET(wlmi_csr_host, a, wlmi_input_read(write_changed(csr, &cases[i].data), &a));
     check(&a, cases[i].expected);
     wlmi_csr_host_release(&a);
   }
@@ -228,8 +221,7 @@ TEST(empty_matrices) {
                                       {"data.npy", "<f4", "(0,)", NULL, 0},
                                       {"indices.npy", "<i4", "(0,)", NULL, 0},
                                       {"indptr.npy", "<i8", "(1,)", nothing, 8}};
-  wlmi_csr_host a;
-  assert_status(WLM_OK, wlmi_input_read(write_arrays(empty, 0), &a));
+  GET(wlmi_csr_host, a, wlmi_input_read(write_arrays(empty, 0), &a));
   assert_int_equal(a.rows + a.cols + a.nnz, 0);
   wlmi_csr_host_release(&a);
 }

@@ -1,9 +1,4 @@
 /* The search with a fake clock: candidates have planted times and seeded noise. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/problem/measurement.h"
 #include "support/db_fixture.h"
 #include "support/test.h"

@@ -1,9 +1,5 @@
 /* Selection: the order of its steps (this very matrix, a similar one, the rules), and that only valid variants are
  * chosen. tests/unit/test_rules.c has the rules themselves. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/emit_fixture.h"
 #include "support/failing_malloc.h"
 #include "support/snapshot_fixture.h"
@@ -120,9 +116,8 @@ TEST(a_custom_operator_follows_the_sum) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7);
   wlmi_spec sum = emit_spec(32), spec;
   wlm_problem problem = sum.problem;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.values = &csr);
   char key[WLMI_SPEC_KEY];
-  csr.values = &csr;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+fabs(x)";
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
@@ -142,9 +137,8 @@ TEST(a_message_follows_the_sum) {
   const wlm_stats tuned = snapshot_stats(1000, 9000, 1, 7), alike = snapshot_stats(1020, 9300, 1.1, 8);
   wlmi_spec sum = emit_spec(32), spec, one_head;
   wlm_problem problem = sum.problem;
-  wlm_csr csr = WLM_CSR_INIT;
+  wlm_csr csr = CSR(.values = &csr);
   char key[WLMI_SPEC_KEY];
-  csr.values = &csr;
   problem.operation = WLM_MESSAGE;
   problem.reduce = WLM_CUSTOM;
   problem.custom = "w:row:wins; sum = relu(b) * w; max = a";
@@ -174,13 +168,9 @@ TEST(a_message_follows_the_sum) {
 }
 
 static void message_spec(const char *text, wlm_type type, wlmi_spec *spec) {
-  wlm_problem problem = WLM_PROBLEM_INIT;
+  wlm_problem problem =
+      PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = text, .n = 32, .dense_type = type);
   const wlm_csr csr = WLM_CSR_INIT;
-  problem.operation = WLM_MESSAGE;
-  problem.reduce = WLM_CUSTOM;
-  problem.custom = text;
-  problem.n = 32;
-  problem.dense_type = type;
   assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, spec));
 }
 

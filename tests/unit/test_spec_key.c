@@ -1,10 +1,7 @@
 /* Keys of problems: what is written is read back, and keys of other versions are refused. */
-#include <string.h>
-
 #include "core/problem/spec_key.h"
 #include "select/features.h"
 #include "support/test.h"
-#include "warploom/warploom.h"
 
 TEST(keys_are_read_back) {
   static const char *const keys[] = {
@@ -63,8 +60,7 @@ TEST(each_property_gives_another_id) {
   enum { KEYS = sizeof keys / sizeof *keys };
   wlmi_hash ids[KEYS];
   for (int i = 0; i < KEYS; i++) {
-    wlmi_spec spec;
-    assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 24, &spec));
+    GET(wlmi_spec, spec, wlmi_spec_from_key(keys[i], 24, &spec));
     ids[i] = wlmi_spec_id(&spec);
     for (int j = 0; j < i; j++)
       if (!memcmp(&ids[i], &ids[j], sizeof *ids)) fail_msg("%s and %s have one id", keys[i], keys[j]);

@@ -1,7 +1,4 @@
 /* bench/suites/sources.tsv tells users who lack the data folder where the real matrices of the suites come from. */
-#include <stdio.h>
-#include <string.h>
-
 #include "support/test.h"
 #include "support/tsv.h"
 

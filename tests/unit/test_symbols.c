@@ -1,8 +1,4 @@
 /* The shared library exports exactly the functions that the public headers declare. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/header.h"
 #include "support/test.h"
 

@@ -1,8 +1,4 @@
 /* Which case is tuned next, and its share of the time. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/memory.h"
 #include "support/test.h"
 #include "tuner/design.h"
@@ -12,11 +8,8 @@ static const wlmi_limits device = {.target = WLMI_TARGET_CUDA, .processors = 132
 enum { CANDIDATES = 100, NONE_AT_HAND = -1 };
 
 static wlmi_task tuning(int64_t matrix, int64_t rows, int64_t nnz, int64_t n, int64_t left) {
-  wlm_stats stats = WLM_STATS_INIT;
+  wlm_stats stats = STATS(.rows = rows, .cols = rows, .nnz = nnz, .mean = (double)nnz / (double)rows);
   wlmi_task out;
-  stats.rows = stats.cols = rows;
-  stats.nnz = nnz;
-  stats.mean = (double)nnz / (double)rows;
   wlmi_task_make(&device, &stats, matrix, n, CANDIDATES, left, &out);
   return out;
 }

@@ -1,8 +1,4 @@
 /* Computing a time from samples, with a fake clock. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/db_fixture.h"
 #include "support/test.h"
 #include "tuner/method.h"
@@ -78,8 +74,7 @@ TEST(summaries) {
 }
 
 TEST(samples_are_long_enough) {
-  wlmi_method method;
-  assert_status(WLM_OK, time_it(2e-6, 0, quiet, 1e-3, 9, &method));
+  GET(wlmi_method, method, time_it(2e-6, 0, quiet, 1e-3, 9, &method));
   assert_int_equal(method.samples, 9);
   assert_in_range(method.calls, 499, 501);
   assert_true(fabs(method.seconds - 2e-6) < 1e-12 && method.spread < 1e-9);
@@ -92,15 +87,13 @@ TEST(samples_are_long_enough) {
 }
 
 TEST(warm_up_samples_are_left_out) {
-  wlmi_method method;
-  assert_status(WLM_OK, time_it(1e-6, 0.01, quiet, 1e-3, 5, &method));
+  GET(wlmi_method, method, time_it(1e-6, 0.01, quiet, 1e-3, 5, &method));
   assert_true(method.seconds < 1.05e-6); /* the first sample was ten times as long */
 }
 
 TEST(noise_does_not_prolong_the_warm_up) {
   static const double noise[8] = {0, 5e-6, 1e-6, 9e-6, 2e-6, 7e-6, 3e-6, 8e-6};
-  wlmi_method method;
-  assert_status(WLM_OK, time_it(1e-5, 0, noise, 1e-3, 8, &method));
+  GET(wlmi_method, method, time_it(1e-5, 0, noise, 1e-3, 8, &method));
   assert_true(clock_of.samples < 40); /* a first call, a bounded warm-up and 8 samples */
   assert_true(method.spread > 0.1 && method.spread < 0.6);
 }
@@ -108,8 +101,7 @@ TEST(noise_does_not_prolong_the_warm_up) {
 /* Nor does that of long calls, whose warm-up ends after a time. */
 TEST(long_calls_are_warmed_up_for_a_short_time) {
   static const double noise[8] = {0, 0.5, 0.1, 0.9, 0.2, 0.7, 0.3, 0.8};
-  wlmi_method method;
-  assert_status(WLM_OK, time_it(1, 0, noise, 1e-3, 3, &method));
+  GET(wlmi_method, method, time_it(1, 0, noise, 1e-3, 3, &method));
   assert_in_range(clock_of.samples, 4, 6); /* a first call, a warm-up or two, and 3 samples */
 }
 
@@ -162,8 +154,7 @@ TEST(tolerances) {
 /* 577 k mod 577 = 0: a row of 577 edges gives S times its first edge, and roundings of equal terms do not cancel. */
 TEST(tolerance_of_one_edge_many_times) {
   enum { WIDTH = 512 };
-  wlm_problem plain = WLM_PROBLEM_INIT, sampled = WLM_PROBLEM_INIT;
-  sampled.sampling.sample = WLM_SAMPLE_FASTRAND;
+  wlm_problem plain = WLM_PROBLEM_INIT, sampled = PROBLEM(.sampling.sample = WLM_SAMPLE_FASTRAND);
   uint64_t random = 7;
   int beyond_plain = 0;
   for (int repeat = 0; repeat < 1000; repeat++) {

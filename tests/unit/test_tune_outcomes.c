@@ -1,9 +1,4 @@
 /* The table of `tune`: winners first, and which times came from screening. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/tune_outcomes.h"
 #include "support/test.h"
 

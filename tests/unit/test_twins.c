@@ -1,10 +1,6 @@
 /* Synthetic twins: their statistics against the published ones, and their bits against the hashes in
  * tests/unit/twins.tsv; the largest only if WARPLOOM_FULL is set. */
-#include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/random.h"
 #include "core/csr/stats.h"
@@ -80,9 +76,8 @@ TEST(any_number_of_threads_gives_the_same_bits) {
   wlmi_hash hash[3];
   int before = omp_get_max_threads();
   for (int i = 0; i < 3; i++) {
-    wlmi_csr_host csr;
     omp_set_num_threads(1 + 2 * i);
-    assert_status(WLM_OK, wlmi_input_read("twin:youtube,scale=0.03", &csr));
+    GET(wlmi_csr_host, csr, wlmi_input_read("twin:youtube,scale=0.03", &csr));
     hash[i] = csr_hash(&csr);
     wlmi_csr_host_release(&csr);
   }

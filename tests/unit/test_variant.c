@@ -17,8 +17,7 @@ static int begin(void **state) {
   return 0;
 }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   wlmi_families_release(&families);
   return 0;
 }
@@ -36,9 +35,8 @@ TEST(names_become_values_and_names_again) {
       {"plain/", "plain", {1, {0}}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_variant variant;
     char name[WLMI_VARIANT_NAME];
-    assert_status(WLM_OK, wlmi_variant_parse(&families, cases[i].name, &variant));
+    GET(wlmi_variant, variant, wlmi_variant_parse(&families, cases[i].name, &variant));
     assert_int_equal(wlmi_variant_compare(&variant, &cases[i].value), 0);
     assert_true(wlmi_variant_same(&variant, &cases[i].value));
     assert_true(wlmi_variant_print(&families, &variant, name));
