@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import warploom
+from circles import find_circle
 
 ROOT = Path(warploom.__file__).parent
 
@@ -32,30 +33,6 @@ def imported(name, file, files):
                 inner = f"{base}.{alias.name}"
                 found.add(inner if inner in files else base)
     return (found & files.keys()) - {name}
-
-
-def find_circle(graph):
-    """The modules of a circle of imports in their order, [] if there is none."""
-    done, path = set(), []
-
-    def visit(name):
-        if name in path:
-            return [*path[path.index(name) :], name]
-        if name in done:
-            return []
-        path.append(name)
-        for other in sorted(graph[name]):
-            circle = visit(other)
-            if circle:
-                return circle
-        done.add(path.pop())
-        return []
-
-    for name in sorted(graph):
-        circle = visit(name)
-        if circle:
-            return circle
-    return []
 
 
 def circle_of(root):
