@@ -54,20 +54,12 @@ static void put_case(wlm_store *store, const wlmi_device_record *device, const w
     for (int64_t i = 0; i < list->count; i++) {
       const wlmi_candidate *candidate = &list->candidates[i];
       if (candidate->walks_a) continue;
-      records[count++] = (wlmi_measurement_record){.device = *device,
-                                                   .matrix_name = name,
-                                                   .stats = full_stats(&m),
-                                                   .variant = (char *)candidate->variant,
-                                                   .version = "00000000000000000000000000000001",
-                                                   .problem = key,
-                                                   .n = c.problem.n,
-                                                   .compiler = "some compiler",
-                                                   .clock = "hot",
-                                                   .time_ps = made_up_time(candidate->variant, number),
-                                                   .prepare_ps = candidate->prepares ? 4000000 : 0,
-                                                   .samples = 9,
-                                                   .calls_per_sample = 1,
-                                                   .made_at = 1700000000};
+      records[count++] =
+          (wlmi_measurement_record)MEASUREMENT(.device = *device, .matrix_name = name, .stats = full_stats(&m),
+                                               .variant = (char *)candidate->variant, .problem = key, .n = c.problem.n,
+                                               .compiler = "some compiler",
+                                               .time_ps = made_up_time(candidate->variant, number),
+                                               .prepare_ps = candidate->prepares ? 4000000 : 0);
     }
     assert_status(WLM_OK, wlmi_store_put(store, records, count));
     free(records);

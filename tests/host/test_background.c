@@ -10,6 +10,7 @@
 #include "runtime/decisions.h"
 #include "support/drawn.h"
 #include "support/emit_fixture.h"
+#include "support/put_times.h"
 #include "support/test.h"
 
 static char database[320];
@@ -202,35 +203,14 @@ TEST(texts_of_a_problem_may_be_freed) {
 
 /* ---- families of a folder --------------------------------------------------------------------------------------- */
 
-/* Stores measurements as if the variants had been tuned, the first as the fastest. The variant `prepared` gets a
- * prepare time. */
+/* Stores times as if the variants had been tuned. */
 static void plant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                   const char *const *variants, int count, const char *prepared) {
-  const wlmi_device_info *info = &wlmi_context_device(context)->info;
-  char key[WLMI_SPEC_KEY];
-  GET(wlmi_spec, spec, wlmi_context_spec(context, matrix, problem, &spec));
-  wlmi_spec_key(&spec, key);
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   wlm_stats stats;
   assert_status(WLM_OK,
                 wlmi_stats_compute(a.rowptr, WLM_I32, a.csr.rows, a.csr.cols, a.csr.nnz, a.colind, WLM_I32, &stats));
-  for (int i = 0; i < count; i++) {
-    wlmi_measurement_record record = {.stats = stats,
-                                      .variant = (char *)variants[i],
-                                      .version = "00000000000000000000000000000001",
-                                      .problem = key,
-                                      .n = problem->n,
-                                      .compiler = (char *)info->compiler,
-                                      .clock = "hot",
-                                      .time_ps = 1000 * (i + 1),
-                                      .prepare_ps = !strcmp(variants[i], prepared),
-                                      .samples = 9,
-                                      .calls_per_sample = 1,
-                                      .made_at = 1700000000};
-    wlmi_context_device_record(context, &record.device);
-    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  }
-  wlmi_store_close(store);
+  GET(wlmi_spec, spec, wlmi_context_spec(context, matrix, problem, &spec));
+  put_times(context, database, &spec, &stats, variants, count, prepared);
   assert_status(WLM_OK, wlm_context_refresh(context));
 }
 

@@ -6,6 +6,7 @@
 #include "support/emit_fixture.h"
 #include "support/exact.h"
 #include "support/host_bench.h"
+#include "support/put_times.h"
 #include "support/stats.h"
 #include "support/test.h"
 
@@ -36,28 +37,10 @@ static void copy_host_row(test_folder *templates) {
 /* Stores measurements as if a tuning had made them; the families that do not compile are the fastest. */
 static void tune(wlm_type type) {
   static const char *const variants[] = {"broken", "broken2", "host_row/rows=16,tile=16"};
-  const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
-  char key[WLMI_SPEC_KEY];
+  const wlm_stats stats = test_stats_of(&b.csr);
   b.problem.dense_type = type;
   GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  wlmi_spec_key(&spec, key);
-  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
-  for (int i = 0; i < 3; i++) {
-    wlmi_measurement_record record = {.stats = test_stats_of(&b.csr),
-                                      .variant = (char *)variants[i],
-                                      .version = "00000000000000000000000000000001",
-                                      .problem = key,
-                                      .n = b.problem.n,
-                                      .compiler = (char *)info->compiler,
-                                      .clock = "hot",
-                                      .time_ps = 1000 * (i + 1),
-                                      .samples = 9,
-                                      .calls_per_sample = 1,
-                                      .made_at = 1700000000};
-    wlmi_context_device_record(b.context, &record.device);
-    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  }
-  wlmi_store_close(store);
+  put_times(b.context, b.database, &spec, &stats, variants, 3, NULL);
   assert_status(WLM_OK, wlm_context_refresh(b.context));
 }
 

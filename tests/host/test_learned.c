@@ -78,19 +78,9 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   const wlm_problem problem = problem_of();
   GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));
   wlmi_spec_key(&spec, key);
-  wlmi_measurement_record record = {.stats = test_stats_of(&csr),
-                                    .matrix_name = "made up",
-                                    .variant = (char *)variant,
-                                    .version = "00000000000000000000000000000001",
-                                    .problem = key,
-                                    .n = 8,
-                                    .compiler = (char *)info->compiler,
-                                    .driver = (char *)info->driver,
-                                    .clock = "hot",
-                                    .time_ps = time_ps,
-                                    .samples = 9,
-                                    .calls_per_sample = 1,
-                                    .made_at = 1700000000};
+  wlmi_measurement_record record =
+      MEASUREMENT(.stats = test_stats_of(&csr), .matrix_name = "made up", .variant = (char *)variant, .problem = key,
+                  .n = 8, .compiler = (char *)info->compiler, .driver = (char *)info->driver, .time_ps = time_ps);
   wlmi_context_device_record(context, &record.device);
   return record;
 }

@@ -236,19 +236,11 @@ static void put_case(void) {
   wlmi_spec_key(&spec, key);
   const wlmi_device_info *info = &wlmi_context_device(context)->info;
   for (int i = 0; i < 3; i++) {
-    records[i] = (wlmi_measurement_record){.stats = *wlm_matrix_stats(matrix),
-                                           .matrix_name = "drawn",
-                                           .variant = (char *)(uintptr_t)names[i],
-                                           .version = "00000000000000000000000000000001",
-                                           .problem = key,
-                                           .n = DRAWN_N,
-                                           .compiler = (char *)(uintptr_t)info->compiler,
-                                           .driver = (char *)(uintptr_t)info->driver,
-                                           .clock = "hot",
-                                           .time_ps = 1000000 * (i + 1),
-                                           .samples = 9,
-                                           .calls_per_sample = 1,
-                                           .made_at = 1700000000};
+    records[i] =
+        (wlmi_measurement_record)MEASUREMENT(.stats = *wlm_matrix_stats(matrix), .matrix_name = "drawn",
+                                             .variant = (char *)(uintptr_t)names[i], .problem = key, .n = DRAWN_N,
+                                             .compiler = (char *)(uintptr_t)info->compiler,
+                                             .driver = (char *)(uintptr_t)info->driver, .time_ps = 1000000 * (i + 1));
     wlmi_context_device_record(context, &records[i].device);
   }
   GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));

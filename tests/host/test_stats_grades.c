@@ -10,6 +10,7 @@
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/host_bench.h"
+#include "support/put_times.h"
 #include "support/stats.h"
 #include "support/test.h"
 #include "warploom/warploom_tune.h"
@@ -124,34 +125,16 @@ TEST(given_stats_are_checked) {
 
 /* ---- tuned matrices ------------------------------------------------------------------------------------- */
 
-static void spec_key(char key[WLMI_SPEC_KEY]) {
+static wlmi_spec spec_of(void) {
   const wlm_csr csr = csr_of(&b.csr);
   GET(wlmi_spec, spec, wlmi_spec_make(&b.problem, &csr, &spec));
-  wlmi_spec_key(&spec, key);
+  return spec;
 }
 
-/* Stores measurements as if these variants had been tuned on a matrix with these stats, the first as the fastest. */
+/* Stores times as if these variants had been tuned on a matrix with these stats. */
 static void plant(const wlm_stats *stats, const char *const *variants, int count) {
-  const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
-  char key[WLMI_SPEC_KEY];
-  spec_key(key);
-  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
-  for (int i = 0; i < count; i++) {
-    wlmi_measurement_record record = {.stats = *stats,
-                                      .variant = (char *)variants[i],
-                                      .version = "00000000000000000000000000000001",
-                                      .problem = key,
-                                      .n = b.problem.n,
-                                      .compiler = (char *)info->compiler,
-                                      .clock = "hot",
-                                      .time_ps = 1000 * (i + 1),
-                                      .samples = 9,
-                                      .calls_per_sample = 1,
-                                      .made_at = 1700000000};
-    wlmi_context_device_record(b.context, &record.device);
-    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  }
-  wlmi_store_close(store);
+  const wlmi_spec spec = spec_of();
+  put_times(b.context, b.database, &spec, stats, variants, count, NULL);
 }
 
 static wlm_context *open_again(void) {
@@ -310,7 +293,8 @@ TEST(a_pin_is_seen_after_a_refresh) {
   char before[WLMI_VARIANT_NAME], after[WLMI_VARIANT_NAME];
   variant_of(b.context, &b.csr, before);
   const char *pinned = slowest_by_rule[!strcmp(before, slowest_by_rule[0])];
-  spec_key(key);
+  const wlmi_spec spec = spec_of();
+  wlmi_spec_key(&spec, key);
   wlmi_context_device_record(b.context, &device);
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);

@@ -16,19 +16,10 @@ static int is_quick(const char *variant) { return !strncmp(variant, "host_row/",
 
 static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, const char *variant, int64_t time_ps) {
   const wlmi_device_info *info = &wlmi_context_device(b.context)->info;
-  wlmi_measurement_record record = {.stats = *stats,
-                                    .matrix_name = "made up",
-                                    .variant = (char *)variant,
-                                    .version = "00000000000000000000000000000001",
-                                    .problem = (char *)key,
-                                    .n = spec.problem.n,
-                                    .compiler = (char *)info->compiler,
-                                    .driver = (char *)info->driver,
-                                    .clock = WLMI_CLOCK_HOT,
-                                    .time_ps = time_ps,
-                                    .samples = 9,
-                                    .calls_per_sample = 1,
-                                    .made_at = 1700000000};
+  wlmi_measurement_record record =
+      MEASUREMENT(.stats = *stats, .matrix_name = "made up", .variant = (char *)variant, .problem = (char *)key,
+                  .n = spec.problem.n, .compiler = (char *)info->compiler, .driver = (char *)info->driver,
+                  .time_ps = time_ps);
   wlmi_context_device_record(b.context, &record.device);
   return record;
 }

@@ -31,3 +31,10 @@
     .size = sizeof(wlm_online_options), .share = 1.0 / 16, .slowdown = 0.02, .abandon = 2, .challengers = 4, \
     __VA_ARGS__                                                                                              \
   }
+
+/* A wlmi_measurement_record of nine samples, of kernels of some version. */
+#define MEASUREMENT(...)                                                                                \
+  {                                                                                                     \
+    .version = "00000000000000000000000000000001", .clock = "hot", .samples = 9, .calls_per_sample = 1, \
+    .made_at = 1700000000, __VA_ARGS__                                                                  \
+  }
