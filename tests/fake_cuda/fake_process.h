@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "fake_cuda/fake_cuda.h"
-#include "support/asserts.h"
 #include "support/child.h"
+#include "support/test.h"
 #include "warploom/warploom.h"
 
 static fake_cuda *fake;
@@ -47,3 +47,9 @@ static inline void in_a_process(void (*body)(void)) {
   assert_true(WIFEXITED(how));
   assert_int_equal(WEXITSTATUS(how), 0);
 }
+
+/* Defines a test whose body `around`, such as in_a_process, runs. */
+#define TEST_IN(around, name)         \
+  static void name(void);             \
+  TEST(test_##name) { around(name); } \
+  static void name(void)

@@ -166,6 +166,7 @@ TEST(deterministic_gradients_are_refused) {
 }
 
 #define EVERY(i) TEST_WITH(every_candidate_##i, every_candidate, (void *)(uintptr_t)&problems[i])
+_Static_assert(sizeof problems / sizeof *problems == 11, "each problem has a row here");
 EVERY(0)
 EVERY(1)
 EVERY(2)

@@ -24,6 +24,21 @@ static void count_warning(void *user, wlm_log_level level, const char *message) 
   snprintf(last_warning, sizeof last_warning, "%s", message);
 }
 
+static void (*body_of_process)(void);
+
+static void body(void) {
+  fake->any_code = 1;
+  folder_make(&place);
+  wlm_set_log(count_warning, NULL, WLM_LOG_WARNING);
+  body_of_process();
+  folder_remove(&place);
+}
+
+static void in_a_folder(void (*of)(void)) {
+  body_of_process = of;
+  in_a_process(body);
+}
+
 /* ---- writing archives ---------------------------------------------------------------------------------------- */
 
 typedef struct contained {
@@ -125,7 +140,7 @@ static wlmi_decision choose(wlm_context *context, const char *key, int64_t n) {
 
 static const char vec[] = "row_vec/lanes=16,vector=4,batch=8", other[] = "row_vec/lanes=8,vector=4,batch=8";
 
-static void an_archived_kernel_is_not_compiled(void) {
+TEST_IN(in_a_folder, an_archived_kernel_is_not_compiled) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
@@ -135,7 +150,7 @@ static void an_archived_kernel_is_not_compiled(void) {
 }
 
 /* Machine code of sm_80 runs on sm_86 and not on sm_90, PTX on all later ones. */
-static void code_of_older_architectures(void) {
+TEST_IN(in_a_folder, code_of_older_architectures) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   static const struct {
     int device, arch;
@@ -157,7 +172,7 @@ static void code_of_older_architectures(void) {
 }
 
 /* Of several codes that run, the machine code of the nearest minor version is taken, and PTX last. */
-static void the_nearest_code_is_taken(void) {
+TEST_IN(in_a_folder, the_nearest_code_is_taken) {
   static const struct {
     const char *image;
     wlmi_code code;
@@ -192,7 +207,7 @@ static void the_nearest_code_is_taken(void) {
 }
 
 /* An archived kernel that does not load is compiled. */
-static void a_kernel_that_does_not_load(void) {
+TEST_IN(in_a_folder, a_kernel_that_does_not_load) {
   const contained list[] = {{vec, key_of_sums, "no code", 64}};
   fake->any_code = 0;
   wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
@@ -201,7 +216,7 @@ static void a_kernel_that_does_not_load(void) {
   wlm_context_destroy(context);
 }
 
-static void the_environment_names_an_archive(void) {
+TEST_IN(in_a_folder, the_environment_names_an_archive) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   setenv("WARPLOOM_KERNELS", write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   wlm_context *context = open_context(NULL, 1);
@@ -212,7 +227,7 @@ static void the_environment_names_an_archive(void) {
   wlm_context_destroy(context);
 }
 
-static void a_damaged_archive_is_left_out(void) {
+TEST_IN(in_a_folder, a_damaged_archive_is_left_out) {
   write_whole(folder_file(&place, "damaged"), "wlmkerns and not much more than that, or anything", 49);
   wlm_context *context = open_context(place.file, 1);
   CHECK(!context->archives.count && warnings == 1 && strstr(last_warning, "continuing without a kernel archive: "));
@@ -246,7 +261,7 @@ static void assert_images(const char *const layers[2], const char *own, const ch
 }
 
 /* Archives among the layers of a context: the last named one is searched first, then the context's own archive. */
-static void archives_are_layers(void) {
+TEST_IN(in_a_folder, archives_are_layers) {
   const contained both[] = {{vec, key_of_sums, "of the first", 64}, {other, key_of_sums, "of the first", 64}};
   const contained one[] = {{vec, key_of_sums, "of the second", 64}};
   const contained mine[] = {{vec, key_of_sums, "mine", 64}, {other, key_of_sums, "mine", 64}};
@@ -265,7 +280,7 @@ static const char wide4[] = "row_vec/lanes=32,vector=4,batch=4", wide2[] = "row_
                   wide1[] = "row_vec/lanes=32,vector=1,batch=4";
 
 /* The selection takes what the archive has, for any number of columns, and says once that it may not be the best. */
-static void the_best_contained_kernel_is_chosen(void) {
+TEST_IN(in_a_folder, the_best_contained_kernel_is_chosen) {
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256},
                             {wide2, key_of_sums, FAKE_CUDA_IMAGE, 258},
                             {wide1, key_of_sums, FAKE_CUDA_IMAGE, 257}};
@@ -296,7 +311,7 @@ wlm_status __wrap_wlmi_generator_emit_program(wlmi_generator *generator, wlmi_he
 }
 
 /* A kernel is emitted once, when it is loaded. What else there is to choose from is not emitted. */
-static void only_used_kernels_are_emitted(void) {
+TEST_IN(in_a_folder, only_used_kernels_are_emitted) {
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256},
                             {wide2, key_of_sums, FAKE_CUDA_IMAGE, 258},
                             {wide1, key_of_sums, FAKE_CUDA_IMAGE, 257},
@@ -316,7 +331,7 @@ static void only_used_kernels_are_emitted(void) {
 }
 
 /* Texts that differ with n are found for their n, and those of heads for the columns of a head. */
-static void kernels_are_found_for_their_columns(void) {
+TEST_IN(in_a_folder, kernels_are_found_for_their_columns) {
   static const char fold[] = "row_fold/lanes=4,vector=1,batch=2";
   static const char key_of_heads[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,heads=4";
   static const char eight_heads[] = "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,heads=8";
@@ -345,7 +360,7 @@ static void kernels_are_found_for_their_columns(void) {
 }
 
 /* One sentence says that an archive is of another version. */
-static void an_archive_of_another_version(void) {
+TEST_IN(in_a_folder, an_archive_of_another_version) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   has_version = 0;
   wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
@@ -355,7 +370,7 @@ static void an_archive_of_another_version(void) {
 }
 
 /* With a compiler the same archive does not change what is chosen. */
-static void a_compiler_leaves_the_choice(void) {
+TEST_IN(in_a_folder, a_compiler_leaves_the_choice) {
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
   wlm_context *without = open_context("", 1);
   const wlmi_decision expected = choose(without, key_of_sums, 64);
@@ -401,7 +416,7 @@ static planned plan_with(const char *archive, int deterministic) {
 }
 
 /* A plan runs an archived kernel that the model expects to be nearly as fast as its choice, and no slower one. */
-static void a_plan_takes_what_is_nearly_as_fast(void) {
+TEST_IN(in_a_folder, a_plan_takes_what_is_nearly_as_fast) {
   fake->name = "NVIDIA H200", fake->processors = 132, fake->l2_bytes = 60 << 20;
   const planned own = plan_with("", 0);
   CHECK(compilations == 1 && *own.near && *own.far);
@@ -417,7 +432,7 @@ static void a_plan_takes_what_is_nearly_as_fast(void) {
 }
 
 /* A problem of which nothing is contained has the built-in kernel, which reports that it serves sums of f32 alone. */
-static void nothing_contained(void) {
+TEST_IN(in_a_folder, nothing_contained) {
   static const char halves[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none";
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
   wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 0);
@@ -426,35 +441,3 @@ static void nothing_contained(void) {
   CHECK(load(context, halves, 64, "row_vec/lanes=8,vector=8,batch=8") == WLM_ERR_NO_COMPILER);
   wlm_context_destroy(context);
 }
-
-/* ---- the group ------------------------------------------------------------------------------------------------ */
-
-static void (*body_of_process)(void);
-
-static void body(void) {
-  fake->any_code = 1;
-  folder_make(&place);
-  wlm_set_log(count_warning, NULL, WLM_LOG_WARNING);
-  body_of_process();
-  folder_remove(&place);
-}
-
-#define IN_A_PROCESS(name)  \
-  TEST(test_##name) {       \
-    body_of_process = name; \
-    in_a_process(body);     \
-  }
-IN_A_PROCESS(only_used_kernels_are_emitted)
-IN_A_PROCESS(kernels_are_found_for_their_columns)
-IN_A_PROCESS(an_archive_of_another_version)
-IN_A_PROCESS(an_archived_kernel_is_not_compiled)
-IN_A_PROCESS(code_of_older_architectures)
-IN_A_PROCESS(the_nearest_code_is_taken)
-IN_A_PROCESS(a_kernel_that_does_not_load)
-IN_A_PROCESS(the_environment_names_an_archive)
-IN_A_PROCESS(a_damaged_archive_is_left_out)
-IN_A_PROCESS(archives_are_layers)
-IN_A_PROCESS(the_best_contained_kernel_is_chosen)
-IN_A_PROCESS(a_compiler_leaves_the_choice)
-IN_A_PROCESS(a_plan_takes_what_is_nearly_as_fast)
-IN_A_PROCESS(nothing_contained)

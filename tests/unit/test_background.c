@@ -34,6 +34,11 @@ static void with_context(void) {
   folder_remove(&place);
 }
 
+static void in_a_context(void (*body)(void)) {
+  in_context = body;
+  in_a_process(with_context);
+}
+
 static wlm_csr csr_of_test(void) {
   for (int i = 3; i <= ROWS; i++) rowptr[i] = NNZ;
   return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind);
@@ -67,7 +72,7 @@ static void expect_transpose(const wlmi_matrix_view *view) {
   CHECK(!memcmp(view->order, order, sizeof order));
 }
 
-static void the_host_builds_transposes(void) {
+TEST_IN(in_a_context, the_host_builds_transposes) {
   const wlm_csr csr = csr_of_test();
   wlm_problem problem = PROBLEM(.n = N, .transpose = 1);
   wlmi_matrix_view view;
@@ -86,7 +91,7 @@ static void the_host_builds_transposes(void) {
 }
 
 /* Also for a single call, whose product has no other kernel. */
-static void calls_build_transposes_on_the_host(void) {
+TEST_IN(in_a_context, calls_build_transposes_on_the_host) {
   static float b[ROWS * N], c[COLS * N];
   const wlm_csr csr = csr_of_test();
   wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .transpose = 1, .policy.expected_calls = 1);
@@ -134,7 +139,7 @@ static unsigned int run_gradient(const wlm_plan *plan) {
   return fake->grid[0];
 }
 
-static void gradients_run_in_another_form(void) {
+TEST_IN(in_a_context, gradients_run_in_another_form) {
   const wlm_csr csr = csr_of_test();
   wlm_matrix *matrix = matrix_of(&csr);
   wlm_plan *wide = plan_of(matrix, 64); /* compiles the gradients for 32 columns at once */
@@ -156,7 +161,7 @@ static void gradients_run_in_another_form(void) {
 }
 
 /* What no form is at hand for is compiled at once. */
-static void other_gradients_wait(void) {
+TEST_IN(in_a_context, other_gradients_wait) {
   const wlm_csr csr = csr_of_test();
   wlm_matrix *matrix = matrix_of(&csr);
   load_forward(matrix, N);
@@ -167,7 +172,7 @@ static void other_gradients_wait(void) {
 }
 
 /* Only the caller can prepare, so another kernel takes the place of one that must be prepared. */
-static void prepared_choices_do_not_wait(void) {
+TEST_IN(in_a_context, prepared_choices_do_not_wait) {
   enum { MANY_ROWS = 5000, EDGES = 40000, WIDE = 32 };
   static int32_t begins[MANY_ROWS + 1], columns[EDGES];
   static float edge_values[EDGES];
@@ -198,14 +203,3 @@ static void prepared_choices_do_not_wait(void) {
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
 }
-
-#define IN_A_PROCESS(name)      \
-  TEST(test_##name) {           \
-    in_context = name;          \
-    in_a_process(with_context); \
-  }
-IN_A_PROCESS(the_host_builds_transposes)
-IN_A_PROCESS(calls_build_transposes_on_the_host)
-IN_A_PROCESS(gradients_run_in_another_form)
-IN_A_PROCESS(other_gradients_wait)
-IN_A_PROCESS(prepared_choices_do_not_wait)

@@ -33,7 +33,7 @@ static wlm_matrix *small_matrix(void) {
 /* ---- without a compiler ----------------------------------------------------------------------------------- */
 
 /* Stats and the fingerprint come from copies of the arrays. */
-static void stats_come_from_copies(void) {
+TEST_IN(in_a_process, stats_come_from_copies) {
   CHECK(create("/no/such/file") == WLM_OK);
   const wlm_csr csr = small_csr();
   wlm_stats expected;
@@ -56,7 +56,7 @@ static void stats_come_from_copies(void) {
   wlm_context_destroy(context);
 }
 
-static void patterns_are_validated_on_the_host(void) {
+TEST_IN(in_a_process, patterns_are_validated_on_the_host) {
   CHECK(create("/no/such/file") == WLM_OK);
   wlm_matrix *matrix = small_matrix();
   int64_t row = 7;
@@ -73,7 +73,7 @@ static void patterns_are_validated_on_the_host(void) {
   wlm_context_destroy(context);
 }
 
-static void a_transpose_is_built_on_the_host(void) {
+TEST_IN(in_a_process, a_transpose_is_built_on_the_host) {
   CHECK(create("/no/such/file") == WLM_OK);
   static const int32_t expected_rowptr[] = {0, 1, 3, 3, 4, 6}, expected_colind[] = {2, 0, 2, 2, 0, 3};
   static const int32_t expected_order[] = {2, 0, 3, 4, 1, 5};
@@ -93,7 +93,7 @@ static void a_transpose_is_built_on_the_host(void) {
 
 /* Earlier work on the matrix's stream may still write the pattern, and the legacy stream does not wait for a stream
  * that does not block. */
-static void a_pattern_is_copied_in_its_streams_order(void) {
+TEST_IN(in_a_process, a_pattern_is_copied_in_its_streams_order) {
   CHECK(create("/no/such/file") == WLM_OK);
   static char some_stream[64];
   const wlm_csr csr = small_csr();
@@ -108,7 +108,7 @@ static void a_pattern_is_copied_in_its_streams_order(void) {
 }
 
 /* A product with a column index out of range is refused when A^T is built, and the memory is released. */
-static void a_bad_transpose_is_refused(void) {
+TEST_IN(in_a_process, a_bad_transpose_is_refused) {
   CHECK(create("/no/such/file") == WLM_OK);
   wlm_matrix *matrix = small_matrix();
   wlmi_matrix_view view;
@@ -123,7 +123,7 @@ static void a_bad_transpose_is_refused(void) {
 }
 
 /* Sums in f32 have a built-in kernel; other problems say what is missing. */
-static void only_the_builtin_kernel_runs(void) {
+TEST_IN(in_a_process, only_the_builtin_kernel_runs) {
   CHECK(create("/no/such/file") == WLM_OK);
   const wlm_csr csr = small_csr();
   wlm_matrix *matrix = small_matrix();
@@ -152,7 +152,7 @@ static void is_refused_after_fork(wlm_status status) {
 }
 
 /* In the child, where CUDA does not work, each call fails at once, also if a lock was held. */
-static void a_forked_child_gets_errors(void) {
+TEST_IN(in_a_process, a_forked_child_gets_errors) {
   CHECK(create("/no/such/file") == WLM_OK);
   const wlm_csr csr = small_csr();
   wlm_matrix *matrix = small_matrix(), *other;
@@ -191,7 +191,12 @@ static void a_forked_child_gets_errors(void) {
 
 /* ---- with a compiler: the fake driver runs no kernel, so results stay as they were filled ------------------- */
 
-static void kernels_are_launched(void) {
+static void in_a_process_with_nvrtc(void (*body)(void)) {
+  test_needs_nvrtc();
+  in_a_process(body);
+}
+
+TEST_IN(in_a_process_with_nvrtc, kernels_are_launched) {
   CHECK(create(NULL) == WLM_OK);
   static int32_t row[NNZ], col[NNZ], to_rowptr[ROWS + 1], to_colind[NNZ], perm[NNZ];
   const wlm_csr csr = small_csr();
@@ -214,19 +219,4 @@ static void kernels_are_launched(void) {
                     .colind = to_colind, .perm = perm);
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK && fake->launches == 9);
   wlm_context_destroy(context);
-}
-
-#define IN_A_PROCESS(name) \
-  TEST(test_##name) { in_a_process(name); }
-IN_A_PROCESS(stats_come_from_copies)
-IN_A_PROCESS(patterns_are_validated_on_the_host)
-IN_A_PROCESS(a_transpose_is_built_on_the_host)
-IN_A_PROCESS(a_pattern_is_copied_in_its_streams_order)
-IN_A_PROCESS(a_bad_transpose_is_refused)
-IN_A_PROCESS(only_the_builtin_kernel_runs)
-IN_A_PROCESS(a_forked_child_gets_errors)
-
-TEST(test_kernels_are_launched) {
-  test_needs_nvrtc();
-  in_a_process(kernels_are_launched);
 }

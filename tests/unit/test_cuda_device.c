@@ -30,27 +30,27 @@ static void expect_no_device(const char *reason) {
   device->ops->close(device);
 }
 
-static void old_by_functions(void) {
+TEST_IN(in_a_process, old_by_functions) {
   fake->no_functions = 1;
   expect_no_device("older than CUDA 12.0");
 }
 
-static void old_by_version(void) {
+TEST_IN(in_a_process, old_by_version) {
   fake->version = 11080;
   expect_no_device("older than CUDA 12.0");
 }
 
-static void no_gpu(void) {
+TEST_IN(in_a_process, no_gpu) {
   fake->devices = 0;
   expect_no_device("no GPU");
 }
 
-static void init_fails(void) {
+TEST_IN(in_a_process, init_fails) {
   fake->init_result = 100;
   expect_no_device("cuInit: CUDA_ERROR_FAKE (as the fake driver says)");
 }
 
-static void describes_itself(void) {
+TEST_IN(in_a_process, describes_itself) {
   wlmi_device *device = open_fake(), *other;
   CHECK(!strcmp(device->info.kind, "cuda") && !strcmp(device->info.name, "Fake GPU"));
   CHECK(!strcmp(device->info.arch, "sm_90") && device->info.limits.arch == 90);
@@ -77,7 +77,7 @@ static int mapped_nvrtc(char path[512]) {
 }
 
 /* Measurements store the version of NVRTC; keys of compiled kernels also contain the identity of the library file. */
-static void identifies_its_compiler(void) {
+TEST_IN(in_a_process, identifies_its_compiler) {
   wlmi_device *device = open_fake();
   char path[512], expected[WLMI_HASH_HEX] = "";
   if (mapped_nvrtc(path)) {
@@ -88,7 +88,7 @@ static void identifies_its_compiler(void) {
   device->ops->close(device);
 }
 
-static void moves_memory(void) {
+TEST_IN(in_a_process, moves_memory) {
   wlmi_device *device = open_fake();
   char in[64], out[64];
   void *memory;
@@ -111,7 +111,7 @@ static void moves_memory(void) {
 /* Any address serves as a stream for the fake driver. */
 static void *const some_stream = &(char[64]){0};
 
-static void pools_memory_in_a_streams_order(void) {
+TEST_IN(in_a_process, pools_memory_in_a_streams_order) {
   wlmi_device *device = open_fake();
   void *memory, *none;
   CHECK(fake->pools == 1 && fake->kept);
@@ -128,7 +128,7 @@ static void pools_memory_in_a_streams_order(void) {
   device->ops->close(device);
 }
 
-static void works_without_pools(void) {
+TEST_IN(in_a_process, works_without_pools) {
   void *memory;
   fake->no_pools = 1;
   wlmi_device *device = open_fake();
@@ -141,7 +141,7 @@ static void works_without_pools(void) {
   device->ops->close(device);
 }
 
-static void copies_in_a_streams_order(void) {
+TEST_IN(in_a_process, copies_in_a_streams_order) {
   wlmi_device *device = open_fake();
   char out[8] = {0};
   void *memory;
@@ -180,7 +180,7 @@ static void hook_release(void *user, int device, void *memory, size_t size, void
   free(memory);
 }
 
-static void takes_the_callers_memory(void) {
+TEST_IN(in_a_process, takes_the_callers_memory) {
   hooks_seen seen = {0};
   void *memory[3], *none;
   fake->devices = 2;
@@ -214,7 +214,7 @@ static void takes_the_callers_memory(void) {
   device->ops->close(device);
 }
 
-static void asks_the_contexts_allocator_first(void) {
+TEST_IN(in_a_process, asks_the_contexts_allocator_first) {
   hooks_seen ours = {0}, everyones = {0};
   const wlm_device_allocator all = {hook_allocate, hook_release, &everyones};
   wlm_context *own, *other;
@@ -249,7 +249,7 @@ static const wlmi_program program = {
     .passes = {{.kernel = FAKE_CUDA_KERNEL, .threads = 64}, {.kernel = FAKE_CUDA_KERNEL, .shared_bytes = 100 << 10}},
 };
 
-static void loads_and_launches(void) {
+TEST_IN(in_a_process, loads_and_launches) {
   wlmi_device *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
@@ -273,7 +273,7 @@ static void loads_and_launches(void) {
   device->ops->close(device);
 }
 
-static void transposes_without_waiting(void) {
+TEST_IN(in_a_process, transposes_without_waiting) {
   wlmi_device *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
   wlmi_transpose_layout layout;
@@ -293,7 +293,7 @@ static void transposes_without_waiting(void) {
   device->ops->close(device);
 }
 
-static void sorts_without_waiting(void) {
+TEST_IN(in_a_process, sorts_without_waiting) {
   wlmi_device *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory};
   size_t size;
@@ -317,7 +317,7 @@ static void sorts_without_waiting(void) {
 }
 
 /* The fake kernels write nothing, so the result says that rowptr decreases. */
-static void measures_on_a_stream(void) {
+TEST_IN(in_a_process, measures_on_a_stream) {
   wlmi_device *device = open_fake();
   void *scratch, *kernels[WLMI_MAX_PASSES] = {&scratch, &scratch};
   wlm_csr csr = CSR(.rows = 500, .nnz = 9000);
@@ -331,7 +331,7 @@ static void measures_on_a_stream(void) {
   device->ops->close(device);
 }
 
-static void reports_what_kernels_need(void) {
+TEST_IN(in_a_process, reports_what_kernels_need) {
   wlmi_device *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
@@ -349,7 +349,7 @@ static void reports_what_kernels_need(void) {
 
 /* The program states 3 blocks per multiprocessor, but the driver reports 8: so the work of 13 blocks fits into one
  * wave. */
-static void plans_by_the_blocks_that_fit(void) {
+TEST_IN(in_a_process, plans_by_the_blocks_that_fit) {
   static const wlmi_program stated = {
       .variant = "fake/x=1",
       .pass_count = 1,
@@ -389,7 +389,7 @@ static int has_nvrtc(void) {
   return wlmi_nvrtc_version(&major, &minor) == WLM_OK;
 }
 
-static void compiles_for_a_known_gpu(void) {
+TEST_IN(in_a_process, compiles_for_a_known_gpu) {
   if (!has_nvrtc()) return;
   wlmi_device *device = open_fake();
   void *image, *kernels[WLMI_MAX_PASSES];
@@ -406,7 +406,7 @@ static void compiles_for_a_known_gpu(void) {
 
 /* NVRTC does not know sm_200: the device keeps this name, and kernels are emitted and compiled for the newest
  * architecture that NVRTC knows. */
-static void compiles_for_a_newer_gpu(void) {
+TEST_IN(in_a_process, compiles_for_a_newer_gpu) {
   if (!has_nvrtc()) return;
   char target[64];
   void *image, *kernels[WLMI_MAX_PASSES];
@@ -425,7 +425,7 @@ static void compiles_for_a_newer_gpu(void) {
   device->ops->close(device);
 }
 
-static void does_not_compile_for_older_gpus(void) {
+TEST_IN(in_a_process, does_not_compile_for_older_gpus) {
   if (!has_nvrtc()) return;
   void *image;
   size_t size;
@@ -450,7 +450,7 @@ static wlm_status refuse(wlmi_device *device, const wlmi_program *unused, void *
 }
 
 /* A second context finds the PTX of the first one in the kernel cache. */
-static void keeps_ptx_in_the_cache(void) {
+TEST_IN(in_a_process, keeps_ptx_in_the_cache) {
   if (!has_nvrtc()) return;
   test_folder place;
   void *kernels[WLMI_MAX_PASSES];
@@ -472,7 +472,7 @@ static void keeps_ptx_in_the_cache(void) {
 }
 
 /* Without a compiler the host converts copies of the arrays. */
-static void converts_on_the_host(void) {
+TEST_IN(in_a_process, converts_on_the_host) {
   static const int32_t row[] = {2, 0, 2, 9}, col[] = {1, 0, 0, 1}, rowptr[] = {0, 1, 1, 3};
   static const int64_t perm[] = {1, 0, 2, 3};
   wlm_context *context = open_context("");
@@ -497,7 +497,7 @@ static void converts_on_the_host(void) {
   wlm_context_destroy(context);
 }
 
-static void refuses_bad_code(void) {
+TEST_IN(in_a_process, refuses_bad_code) {
   wlmi_device *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
@@ -530,7 +530,7 @@ static wlm_status enqueue(void *user, void *stream) {
   return status == WLM_OK ? c->device->ops->launch(c->device, &c->launch, &args, stream) : status;
 }
 
-static void times_by_a_graph(void) {
+TEST_IN(in_a_process, times_by_a_graph) {
   wlmi_device *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
@@ -566,7 +566,7 @@ static wlm_status ask_capture(void *user, void *stream) {
   return WLM_OK;
 }
 
-static void detects_captures(void) {
+TEST_IN(in_a_process, detects_captures) {
   wlmi_device *device = open_fake();
   caller c = {.device = device};
   wlmi_timer *timer;
@@ -579,7 +579,7 @@ static void detects_captures(void) {
   device->ops->close(device);
 }
 
-static void times_without_waiting(void) {
+TEST_IN(in_a_process, times_without_waiting) {
   wlmi_device *device = open_fake();
   wlmi_watch *watch;
   int done = 1;
@@ -595,33 +595,3 @@ static void times_without_waiting(void) {
   device->ops->watch_destroy(NULL);
   device->ops->close(device);
 }
-
-#define IN_A_PROCESS(name) \
-  TEST(test_##name) { in_a_process(name); }
-IN_A_PROCESS(old_by_functions)
-IN_A_PROCESS(old_by_version)
-IN_A_PROCESS(no_gpu)
-IN_A_PROCESS(init_fails)
-IN_A_PROCESS(describes_itself)
-IN_A_PROCESS(identifies_its_compiler)
-IN_A_PROCESS(moves_memory)
-IN_A_PROCESS(pools_memory_in_a_streams_order)
-IN_A_PROCESS(works_without_pools)
-IN_A_PROCESS(copies_in_a_streams_order)
-IN_A_PROCESS(takes_the_callers_memory)
-IN_A_PROCESS(asks_the_contexts_allocator_first)
-IN_A_PROCESS(loads_and_launches)
-IN_A_PROCESS(transposes_without_waiting)
-IN_A_PROCESS(sorts_without_waiting)
-IN_A_PROCESS(converts_on_the_host)
-IN_A_PROCESS(measures_on_a_stream)
-IN_A_PROCESS(reports_what_kernels_need)
-IN_A_PROCESS(plans_by_the_blocks_that_fit)
-IN_A_PROCESS(compiles_for_a_known_gpu)
-IN_A_PROCESS(compiles_for_a_newer_gpu)
-IN_A_PROCESS(does_not_compile_for_older_gpus)
-IN_A_PROCESS(keeps_ptx_in_the_cache)
-IN_A_PROCESS(refuses_bad_code)
-IN_A_PROCESS(times_by_a_graph)
-IN_A_PROCESS(detects_captures)
-IN_A_PROCESS(times_without_waiting)

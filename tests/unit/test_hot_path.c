@@ -127,7 +127,7 @@ static void release_hot(hot_plan *hot) {
   wlm_matrix_destroy(hot->matrix);
 }
 
-static void plans_take_no_lock_and_no_memory(void) {
+TEST_IN(in_a_context, plans_take_no_lock_and_no_memory) {
   for (int want_argmax = 0; want_argmax < 2; want_argmax++) {
     hot_plan hot = make_hot(want_argmax);
     const fake_cuda before = *fake;
@@ -144,7 +144,7 @@ static void plans_take_no_lock_and_no_memory(void) {
 
 /* A planned matrix has a complete pattern. The pattern of a rebound plan or of wlm_spmm may still be written, so the
  * kernel waits itself; it starts early in both cases. */
-static void fresh_patterns_are_marked(void) {
+TEST_IN(in_a_context, fresh_patterns_are_marked) {
   const wlm_csr csr = csr_of(50, 70, 100);
   const wlm_execute_args args = call_on(NULL);
   wlm_problem problem = PROBLEM(.n = 64);
@@ -161,7 +161,7 @@ static void fresh_patterns_are_marked(void) {
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_OK && fake->args.fresh == 1 && fake->overlaps);
 }
 
-static void counters_count(void) {
+TEST_IN(in_a_context, counters_count) {
   hot_plan hot;
   counting = 1;
   hot = make_hot(0);
@@ -188,7 +188,7 @@ static void *alternate_without_system_calls(void *user) {
   return NULL; /* the end of a thread is a system call, too */
 }
 
-static void plans_make_no_system_call(void) {
+TEST_IN(in_a_context, plans_make_no_system_call) {
   hot_plan hot = make_hot(0);
   pthread_t thread;
   CHECK(!pthread_create(&thread, NULL, alternate_without_system_calls, &hot));
@@ -199,7 +199,7 @@ static void plans_make_no_system_call(void) {
 }
 
 /* A matrix for which the product could run, but not its gradients, is refused; the plan keeps the matrix before. */
-static void a_refused_rebind_changes_nothing(void) {
+TEST_IN(in_a_context, a_refused_rebind_changes_nothing) {
   hot_plan hot = make_hot(1);
   wlm_csr wide = csr_of(60, (int64_t)1 << 31, 100);
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
@@ -223,7 +223,7 @@ static void a_refused_rebind_changes_nothing(void) {
 }
 
 /* With int64 indices there can be more columns than the gradients' grid can have blocks. */
-static void a_refused_gradient_changes_nothing(void) {
+TEST_IN(in_a_context, a_refused_gradient_changes_nothing) {
   wlm_csr small = csr_of(50, 70, 100), wide = csr_of(60, (int64_t)1 << 61, 100);
   wlm_matrix *matrix;
   wlm_execute_args args = call_on(NULL), gradient = call_on(NULL);
@@ -254,7 +254,7 @@ static void spmm(int64_t rows, int64_t cols, const wlm_problem *problem, void *s
   CHECK(wlm_spmm(context, &csr, problem, &args) == WLM_OK);
 }
 
-static void one_call_warm(void) {
+TEST_IN(in_a_context, one_call_warm) {
   const wlm_problem scattered = with_workspace();
   wlm_problem plain = PROBLEM(.n = 64);
   wlm_problem built = PROBLEM(.n = 64, .transpose = 1, .reduce = WLM_MAX);
@@ -276,7 +276,7 @@ static void one_call_warm(void) {
 }
 
 /* Which edges a sample keeps depends on the rows of A, also where A^T was built. */
-static void a_built_transpose_is_sampled_by_rows_of_a(void) {
+TEST_IN(in_a_context, a_built_transpose_is_sampled_by_rows_of_a) {
   const wlm_csr csr = csr_of(200, 300, 800);
   const wlm_execute_args args = call_on(NULL);
   wlm_problem problem = PROBLEM(.n = 48, .transpose = 1, .policy.deterministic = 1,
@@ -288,7 +288,7 @@ static void a_built_transpose_is_sampled_by_rows_of_a(void) {
 
 /* While the stats kernel is being compiled, the host measures. (The fake driver's kernel gives wrong stats, which
  * shows that it was used later.) */
-static void stats_do_not_wait_for_the_compiler(void) {
+TEST_IN(in_a_context, stats_do_not_wait_for_the_compiler) {
   static const int32_t rowptr[] = {0, 2, 3, 3}, colind[] = {0, 1, 1};
   wlm_context *background;
   wlm_csr csr = csr_of(3, 2, 3);
@@ -317,7 +317,7 @@ static void own_release(void *user, int device, void *memory, size_t size, void 
 }
 
 /* The context's allocator provides workspaces and the memory of an A^T. */
-static void uses_the_contexts_allocator(void) {
+TEST_IN(in_a_context, uses_the_contexts_allocator) {
   wlm_context *const shared = context;
   wlm_problem built = with_workspace();
   int calls = 0;
@@ -342,7 +342,7 @@ static void *workspace_of(int64_t cols, void *stream) {
   return fake->args.workspace;
 }
 
-static void workspaces_belong_to_streams(void) {
+TEST_IN(in_a_context, workspaces_belong_to_streams) {
   void *first = workspace_of(200, NULL), *second;
   CUstream stream;
   CUcontext primary;
@@ -391,7 +391,7 @@ static void on_a_stream_that_ends(void) {
 }
 
 /* No more than WLMI_WORKSPACES streams keep a workspace, if the work of some has ended. */
-static void workspaces_are_bounded(void) {
+TEST_IN(in_a_context, workspaces_are_bounded) {
   enum { STREAMS = 100, BUSY = 5 };
   CUstream streams[STREAMS];
   CUcontext primary;
@@ -422,20 +422,5 @@ static void workspaces_are_bounded(void) {
   CHECK(wlmi_cuda.cuCtxPopCurrent(&primary) == CUDA_SUCCESS);
   CHECK(wlmi_cuda.cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
 }
-
-#define IN_A_CONTEXT(name) \
-  TEST(test_##name) { in_a_context(name); }
-IN_A_CONTEXT(counters_count)
-IN_A_CONTEXT(plans_take_no_lock_and_no_memory)
-IN_A_CONTEXT(plans_make_no_system_call)
-IN_A_CONTEXT(fresh_patterns_are_marked)
-IN_A_CONTEXT(a_refused_rebind_changes_nothing)
-IN_A_CONTEXT(a_refused_gradient_changes_nothing)
-IN_A_CONTEXT(one_call_warm)
-IN_A_CONTEXT(a_built_transpose_is_sampled_by_rows_of_a)
-IN_A_CONTEXT(stats_do_not_wait_for_the_compiler)
-IN_A_CONTEXT(uses_the_contexts_allocator)
-IN_A_CONTEXT(workspaces_belong_to_streams)
-IN_A_CONTEXT(workspaces_are_bounded)
 
 GROUP(folder_begin, folder_end)
