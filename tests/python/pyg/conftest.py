@@ -8,3 +8,12 @@ def _trace_all(monkeypatch):
     checks = pytest.importorskip("warploom.pyg._checks")
     monkeypatch.setattr(checks, "LEAST_WORK", {})
     monkeypatch.setattr("warploom.pyg._walks.SLOW_REPEATS", ())
+
+
+@pytest.fixture
+def fresh():
+    """Each test begins and ends without counts."""
+    pyg = pytest.importorskip("warploom.pyg")
+    pyg.report(reset=True)
+    yield
+    pyg.report(reset=True)

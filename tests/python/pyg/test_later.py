@@ -107,8 +107,7 @@ def test_pyg_computes_until_all_kernels_are_there(name, held, plans):
             before = len(plans)
             for _ in range(2):
                 found = step(layer, edge_index)
-                for one, other in zip(found, expected):
-                    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+                torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
             assert counts(layer) == {"warploom": 2} and len(plans) == before
     assert plans and not held.given
 
@@ -209,8 +208,7 @@ def test_threads_of_the_pool():
             found = step(layer, edge_index)
             futures.wait(_propagate._compiling.get(layer, ()))
     assert counts(layer)["warploom"] >= 1
-    for one, other in zip(found, expected):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_jobs_keep_no_layer(held):
@@ -251,5 +249,4 @@ def test_threads_with_new_edges_in_each_step():
     expected = [[step(*one) for one in run] for run in runs]
     with warploom.pyg.accelerate(wait=False), futures.ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda run: [step(*one) for one in run], runs))
-    for one, other in zip(found, expected):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

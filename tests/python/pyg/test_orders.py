@@ -61,11 +61,7 @@ MAPPED = ("gcn", "gcn_plain", "le", "le_mean", "arma", "arma_deep", "arma_shared
 STACKS = {"arma_deep": 2, "arma_shared": 3}  # as many maps side by side
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    warploom.pyg.report(reset=True)
-    yield
-    warploom.pyg.report(reset=True)
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def run(layer, *inputs):

@@ -22,11 +22,7 @@ LAYERS = 24  # random ones of a run
 FEW = 2**40  # edges times columns, of which no test has as many
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    warploom.pyg.report(reset=True)
-    yield
-    warploom.pyg.report(reset=True)
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 @pytest.fixture

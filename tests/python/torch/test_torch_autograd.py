@@ -253,8 +253,7 @@ def test_dispatch_modes_see_the_ops(device):
             grads = gradients(found, x, *operands)
         ops = {function._schema.name.split("::")[1] for function, _ in noted.calls}
         assert {op, f"{op}_backward"} <= ops
-        for one, other in zip((found, *grads), (expected, *wanted), strict=True):
-            torch.testing.assert_close(one, other)
+        torch.testing.assert_close((found, *grads), (expected, *wanted))
 
 
 def test_fake_tensors(device):
@@ -318,8 +317,7 @@ def test_results_that_are_changed_in_place(once, device):
             c = call(*operands)
             change(c)
             found = torch.autograd.grad(c, operands, x)
-            for one, other in zip(found, expected, strict=True):
-                torch.testing.assert_close(one, other)
+            torch.testing.assert_close(found, expected)
 
 
 MOST_CALLS = {
@@ -382,8 +380,7 @@ def test_batches_of_gradients(compiles, device):
 
         expected = [torch.stack(one) for one in zip(*map(backward, x), strict=True)]
         for found in (backward(x, is_grads_batched=True), torch.func.vmap(backward)(x)):
-            for one, other in zip(found, expected, strict=True):
-                torch.testing.assert_close(one, other)
+            torch.testing.assert_close(found, expected)
         for one, other in zip(torch.func.vmap(backward)(x[:0]), operands, strict=True):
             assert one.shape == (0, *other.shape)
 
