@@ -1,13 +1,10 @@
 /* Makes the covering sets and writes them to a folder: a ctest fixture for the programs that test their entries. */
 #include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "support/asserts.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
+#include "support/test.h"
 
 static void write_set(const char *folder, const wlmi_limits *limits, int full) {
   char path[512];
@@ -17,17 +14,13 @@ static void write_set(const char *folder, const wlmi_limits *limits, int full) {
   covering_release(&set);
 }
 
-static void covering_sets(void **state) {
+TEST(covering_sets) {
   const char *folder = getenv("WARPLOOM_COVERING");
   const wlmi_limits *const devices[] = {&emit_cuda, &emit_smallest, &emit_host};
-  (void)state;
   assert_non_null(folder);
   if (mkdir(folder, 0777) && errno != EEXIST) fail_msg("%s: %s", folder, strerror(errno));
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
     for (int full = 0; full <= covering_full(); full++) write_set(folder, devices[i], full);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(covering_sets)};
-  return cmocka_run_group_tests(tests, emit_begin, emit_end);
-}
+GROUP(emit_begin, emit_end)

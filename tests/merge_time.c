@@ -1,17 +1,14 @@
 /* Merges ten databases of 50,000 measurements each and prints the seconds that this took. Not a test: the target
  * merge_time is built only by its name. */
-#include <stdint.h>
-#include <stdio.h>
 #include <time.h>
 
-#include "support/asserts.h"
 #include "support/db_fixture.h"
+#include "support/test.h"
 #include "tuner/timing.h"
 
 enum { FILES = 10, SAMPLES = 50000 };
 
-static void merge(void **state) {
-  (void)state;
+TEST(merge) {
   char paths[FILES][300];
   const char *sources[FILES];
   wlmi_text conflicts = {0};
@@ -33,7 +30,4 @@ static void merge(void **state) {
          seconds, cpu_seconds);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(merge)};
-  return cmocka_run_group_tests(tests, folder_begin, folder_end);
-}
+GROUP(folder_begin, folder_end)

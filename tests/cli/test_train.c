@@ -17,8 +17,9 @@ TEST(a_missing_database_is_an_error) {
 
 TEST(too_few_matrices_are_counted) {
   const char *database = folder_file(&folder, "taught.db");
-  RUN(0, "tune", "uniform:rows=60,d=3", "-n", "8,16", "--device", "host", "--db", database, "--budget", "1ms");
-  command c = RUN(0, "train", "--device", "host", "--db", database);
+  command c =
+      RUN(0, "tune", "uniform:rows=60,d=3", "-n", "8,16", "--device", "host", "--db", database, "--budget", "1ms");
+  c = RUN(0, "train", "--device", "host", "--db", database);
   assert_contains(c.out, "none: it takes 8 matrices");
   c = RUN(0, "train", "--device", "host", "--db", database, "--json");
   assert_json_at(c.out, "$.models", "0");

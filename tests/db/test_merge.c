@@ -9,10 +9,9 @@
 #include "support/db_fixture.h"
 #include "support/test.h"
 
-/* Makes a store of the samples begin .. end - 1 and returns its path, which is valid as long as `where`. */
-static const char *store_of(test_folder *where, const char *name, int64_t begin, int64_t end) {
-  *where = folder;
-  const char *path = folder_file(where, name);
+/* Makes a store of the samples begin .. end - 1 and returns its path. */
+static const char *store_of(const char *name, int64_t begin, int64_t end) {
+  const char *path = in_folder(name);
   GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = begin; i < end; i++) {
     wlmi_measurement_record record = sample_measurement(i);
@@ -45,11 +44,9 @@ static char *export_of(const char *path) {
 static const char bucket[] = "v1 rows=9 mean=6 cv=1";
 
 TEST(merging_is_a_union_and_lists_conflicts) {
-  test_folder fa, fb, fab, fba, fboth;
-  const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 20, 50);
-  const char *both = store_of(&fboth, "both.db", 0, 50);
-  fab = fba = folder;
-  const char *ab = folder_file(&fab, "ab.db"), *ba = folder_file(&fba, "ba.db");
+  const char *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50);
+  const char *both = store_of("both.db", 0, 50);
+  const char *ab = in_folder("ab.db"), *ba = in_folder("ba.db");
   wlmi_text conflicts = {0};
   pin_in(a, bucket, 32, "x");
   pin_in(b, bucket, 32, "x"); /* equal pins are no conflict */
@@ -96,8 +93,7 @@ static void assert_model(wlm_store *store, const char *device_class, const char 
 
 /* An administrator who merges the shipped file with one of another device keeps the shipped models. */
 TEST(the_first_models_stay) {
-  test_folder fa, fb, fab = folder;
-  const char *a = store_of(&fa, "a.db", 0, 3), *b = store_of(&fb, "b.db", 2, 5), *ab = folder_file(&fab, "ab.db");
+  const char *a = store_of("a.db", 0, 3), *b = store_of("b.db", 2, 5), *ab = in_folder("ab.db");
   put_model(a, "cuda/one", "first");
   put_model(b, "cuda/one", "second");
   put_model(b, "cuda/two", "third");
@@ -109,10 +105,9 @@ TEST(the_first_models_stay) {
 }
 
 TEST(unreadable_sources_create_no_file) {
-  test_folder fa, fc = folder, fm = folder;
   wlmi_text conflicts = {0};
   int64_t measurements;
-  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db"), *missing = folder_file(&fm, "missing.db");
+  const char *a = store_of("a.db", 0, 3), *c = in_folder("c.db"), *missing = in_folder("missing.db");
   assert_status(WLM_ERR_NOT_FOUND,
                 wlmi_store_merge_files((const char *[]){a, missing}, 2, c, &conflicts, &measurements));
   assert_int_not_equal(access(c, F_OK), 0);
@@ -132,12 +127,11 @@ TEST(changed_values_are_not_passed_on) {
       "UPDATE device SET memory_bytes = 7",           "UPDATE variant SET name = 'x'",
       "DELETE FROM matrix WHERE rows = 1001",         "DELETE FROM variant",
   };
-  test_folder fa, fb, fc = folder;
-  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
+  const char *a = store_of("a.db", 0, 3), *c = in_folder("c.db");
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     wlmi_text out = {0};
     int64_t measurements;
-    const char *b = store_of(&fb, "b.db", 0, 9);
+    const char *b = store_of("b.db", 0, 9);
     change(b, changes[i]);
     if (wlmi_store_merge_files((const char *[]){a, b}, 2, c, NULL, &measurements) != WLM_ERR_DATABASE)
       fail_msg("merged after %s", changes[i]);
@@ -153,9 +147,8 @@ TEST(changed_values_are_not_passed_on) {
 
 /* A row with another id than that of its content, to which measurements refer, would be stored under that id. */
 TEST(wrong_ids_of_parts_are_not_passed_on) {
-  test_folder fa, fc = folder;
   int64_t measurements;
-  const char *a = store_of(&fa, "a.db", 0, 3), *c = folder_file(&fc, "c.db");
+  const char *a = store_of("a.db", 0, 3), *c = in_folder("c.db");
   change(a,
          "PRAGMA foreign_keys = OFF; UPDATE variant SET id = replace(id, 'a', 'b');"
          "UPDATE measurement SET variant = replace(variant, 'a', 'b')");
@@ -165,8 +158,7 @@ TEST(wrong_ids_of_parts_are_not_passed_on) {
 
 /* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
 TEST(only_what_measurements_use_is_merged) {
-  test_folder fa, fb, fc = folder;
-  const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0), *c = folder_file(&fc, "c.db");
+  const char *a = store_of("a.db", 0, 9), *b = store_of("b.db", 0, 0), *c = in_folder("c.db");
   change(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
   GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
   GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_READ, &store));
@@ -182,8 +174,7 @@ TEST(only_what_measurements_use_is_merged) {
 }
 
 TEST(pins_are_exported_unchanged) {
-  test_folder fa, fb;
-  const char *a = store_of(&fa, "a.db", 0, 9), *b = store_of(&fb, "b.db", 0, 0);
+  const char *a = store_of("a.db", 0, 9), *b = store_of("b.db", 0, 0);
   pin_in(a, "00000000000000110000000000000012", 32, "row_crc/cf=1,rows=4");
   pin_in(a, bucket, 128, "row \"quoted\"\\ \u00e9");
   pin_in(a, bucket, 32, "row_crc/cf=1,rows=4");
@@ -214,9 +205,8 @@ TEST(contradicting_pins_of_one_import) {
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n"
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"y\"}\n"
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n";
-  test_folder fa;
   wlmi_pin_record *pins;
-  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   *said = 0;
   wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, import_string(store, lines, "pins", NULL));
@@ -241,8 +231,7 @@ TEST(wrong_pin_lines_are_refused) {
       "{\"pin\":\"v1,rows=9,mean=6,cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
       "{\"pin\":7,\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
   };
-  test_folder fa;
-  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
@@ -259,8 +248,7 @@ static void load_content(const char *path, wlmi_content *content) {
 }
 
 TEST(differences_are_listed) {
-  test_folder fa, fb;
-  const char *a = store_of(&fa, "a.db", 0, 30), *b = store_of(&fb, "b.db", 0, 30);
+  const char *a = store_of("a.db", 0, 30), *b = store_of("b.db", 0, 30);
   wlmi_content left, right;
   load_content(a, &left);
   load_content(b, &right);
@@ -301,8 +289,7 @@ TEST(differences_are_listed) {
 
 /* Samples 0 to 39 are stored again with a newer source; pruning removes their older measurements. */
 TEST(pruning_keeps_every_choice) {
-  test_folder fa;
-  const char *a = store_of(&fa, "a.db", 0, 60);
+  const char *a = store_of("a.db", 0, 60);
   wlmi_content before, after;
   GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
@@ -338,8 +325,7 @@ typedef struct pruned_candidate {
 } pruned_candidate;
 
 static void assert_pruned(const pruned_candidate *candidates, int count, int64_t keep) {
-  test_folder fa;
-  const char *a = store_of(&fa, "a.db", 0, 0);
+  const char *a = store_of("a.db", 0, 0);
   char names[32][32];
   int64_t removed, kept = 0;
   assert_true(count <= 32);
@@ -413,8 +399,7 @@ TEST(the_nearest_class_is_of_the_same_chip) {
     char *name, *arch;
     int processors;
   } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
-  test_folder fa;
-  GET(wlm_store *, store, wlmi_store_open(store_of(&fa, "a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     wlmi_measurement_record record = sample_measurement((int64_t)i);

@@ -392,8 +392,7 @@ static int on_a_read_only_medium(void) {
   free(all.seen);
   if (wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 13;
   if (!strstr(wlm_error_detail(), "is read-only")) return 14;
-  test_folder where = folder;
-  if (wlmi_store_open(folder_file(&where, "sub/new.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
+  if (wlmi_store_open(in_folder("sub/new.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 15;
   return strstr(wlm_error_detail(), "new.db: cannot open for writing: Read-only file system") ? 0 : 16;
 }
 

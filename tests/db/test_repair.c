@@ -178,7 +178,6 @@ TEST(changed_values_are_left_out_and_pins_kept) {
 TEST(no_damaged_file_is_overwritten) {
   const char *path = folder_file(&folder, "again.db");
   for (int i = 0; i < 3; i++) {
-    test_folder beside = folder;
     wlmi_text faults = {0}, kept_as = {0};
     static const char *const names[] = {"again.db.damaged", "again.db.damaged-2", "again.db.damaged-3"};
     unsigned char *bytes = malloc(whole_size);
@@ -186,7 +185,7 @@ TEST(no_damaged_file_is_overwritten) {
     memset(bytes + (size_t)(20 + i) * PAGE, 0xee, PAGE);
     write_whole(path, bytes, whole_size);
     assert_status(WLM_OK, wlmi_store_repair(path, &faults, &kept_as, &result));
-    assert_string_equal(kept_as.data, folder_file(&beside, names[i]));
+    assert_string_equal(kept_as.data, in_folder(names[i]));
     assert_bytes(kept_as.data, bytes, whole_size);
     free(bytes);
     wlmi_text_release(&faults);

@@ -340,8 +340,7 @@ static int put_without_folder_rights_is_refused(void) {
   if (!strstr(wlm_error_detail(), "writable")) return 4;
   if (wlmi_store_count(store, &counts) != WLM_OK || counts.measurements != 5) return 5;
   wlmi_store_close(store);
-  test_folder below = folder;
-  if (wlmi_store_open(folder_file(&below, "sub/tuned.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
+  if (wlmi_store_open(in_folder("sub/tuned.db"), WLMI_STORE_WRITE, &store) != WLM_ERR_IO) return 6;
   return strstr(wlm_error_detail(), "cannot make the folder") ? 0 : 7;
 }
 

@@ -13,17 +13,9 @@ enum { ROWS = 4, COLS = 5, NNZ = 8, N = 3 };
 /* cols x N, with many ties */
 static const float b[COLS * N] = {1, 2, -1, 4, 0, 0, 2, 4, -2, 1, -1, 1, 2, 4, -2};
 
-static wlm_matrix *matrix;
-
-static int begin(void **state) {
-  if (bare_host_begin(state)) return 1;
+FIXTURE(begin) {
   wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
-  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
-}
-
-static int end(void **state) {
-  wlm_matrix_destroy(matrix);
-  return bare_host_end(state);
+  return bare_host_begin_with(&csr);
 }
 
 static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
@@ -33,7 +25,7 @@ static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
 static const wlm_execute_args plain = WLM_EXECUTE_ARGS_INIT;
 
 static void run(const wlm_problem *problem, const wlm_execute_args *call, const void *dense, void *c, void *arg) {
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
   void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, test_execute_argmax_call(plan, call, dense, c, arg, workspace));
   free(workspace);
@@ -148,7 +140,7 @@ TEST(invalid_calls_are_refused) {
   wlm_problem problem = best_of(WLM_MAX, WLM_I64);
   float c[ROWS * N];
   int64_t arg[ROWS * N];
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, ",arg=i64");
   wlm_string_free(text);
@@ -156,19 +148,19 @@ TEST(invalid_calls_are_refused) {
   assert_contains(wlm_error_detail(), "wlm_plan_execute: argmax is NULL");
   wlm_plan_destroy(plan);
   problem.want_argmax = 0;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   memset(arg, 0x55, sizeof arg);
   /* execute ignores argmax, since the plan has no argmax indices */
   assert_status(WLM_OK, test_execute_argmax(plan, b, c, arg, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(arg[i] == 0x5555555555555555);
   wlm_plan_destroy(plan);
   problem = best_of(WLM_SUM, WLM_I32);
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   problem.reduce = WLM_CUSTOM;
   problem.custom = "init=0;reduce=acc+x";
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   problem = best_of(WLM_MAX, (wlm_index)3);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
 }
 
 /* Measurements with argmax indices stay separate from those without, through export and import. */
@@ -201,4 +193,4 @@ TEST_BETWEEN(tuned_and_exported, folder_begin, folder_end) {
   wlm_string_free(lines[1]);
 }
 
-GROUP(begin, end)
+GROUP(begin, bare_host_end)

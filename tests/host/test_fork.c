@@ -16,7 +16,8 @@ enum { ROWS = 40, DEGREE = 3, N = 6 };
 
 static int32_t rowptr[ROWS + 1], colind[ROWS * DEGREE];
 static float values[ROWS * DEGREE], b[ROWS * N], expected[ROWS * N], transposed[ROWS * N];
-static wlm_csr csr = WLM_CSR_INIT;
+static wlm_csr csr =
+    CSR(.rows = ROWS, .cols = ROWS, .nnz = ROWS * DEGREE, .rowptr = rowptr, .colind = colind, .values = values);
 
 static void multiply(const float *from, float *to, int transpose) {
   for (int r = 0; r < ROWS; r++)
@@ -31,11 +32,6 @@ static int begin(void **state) {
   for (int i = 0; i < ROWS * N; i++) b[i] = (float)(i % 11 - 5);
   multiply(b, expected, 0);
   multiply(b, transposed, 1);
-  csr.rows = csr.cols = ROWS;
-  csr.nnz = ROWS * DEGREE;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
   return folder_begin(state);
 }
 

@@ -19,24 +19,18 @@ static const float values[] = {2, 3}, b[] = {5, 7};
 static float c[2];
 
 static wlm_csr csr;
-static wlm_problem problem = WLM_PROBLEM_INIT;
-static wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-static wlm_matrix *matrix;
+static wlm_problem problem = PROBLEM(.n = 1);
+static wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
 static wlm_plan *plan;
 
 static int begin(void **state) {
-  if (bare_host_begin(state)) return 1;
+  (void)state;
   csr = (wlm_csr)CSR(.rows = 2, .cols = 2, .nnz = 2, .rowptr = rowptr, .colind = colind, .values = values);
-  problem.n = 1;
-  args.b = b;
-  args.c = c;
-  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK ||
-         wlm_plan_create(bare_host, matrix, &problem, &plan) != WLM_OK;
+  return bare_host_begin_with(&csr) || wlm_plan_create(bare_host, bare_matrix, &problem, &plan) != WLM_OK;
 }
 
 static int end(void **state) {
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
   return bare_host_end(state);
 }
 
@@ -123,24 +117,24 @@ static void plan_creation(void **state) {
   (void)state;
   static const char variant[] = "host_row/rows=16,tile=16";
   wlm_plan *made;
-  REFUSED_AND_NULL("context", wlm_plan_create(NULL, matrix, &problem, &made), made);
+  REFUSED_AND_NULL("context", wlm_plan_create(NULL, bare_matrix, &problem, &made), made);
   REFUSED_AND_NULL("matrix", wlm_plan_create(bare_host, NULL, &problem, &made), made);
-  REFUSED_AND_NULL("problem", wlm_plan_create(bare_host, matrix, NULL, &made), made);
-  REFUSED("plan", wlm_plan_create(bare_host, matrix, &problem, NULL));
-  REFUSED_AND_NULL("context", wlm_plan_create_variant(NULL, matrix, &problem, variant, &made), made);
+  REFUSED_AND_NULL("problem", wlm_plan_create(bare_host, bare_matrix, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create(bare_host, bare_matrix, &problem, NULL));
+  REFUSED_AND_NULL("context", wlm_plan_create_variant(NULL, bare_matrix, &problem, variant, &made), made);
   REFUSED_AND_NULL("matrix", wlm_plan_create_variant(bare_host, NULL, &problem, variant, &made), made);
-  REFUSED_AND_NULL("problem", wlm_plan_create_variant(bare_host, matrix, NULL, variant, &made), made);
-  REFUSED_AND_NULL("variant", wlm_plan_create_variant(bare_host, matrix, &problem, NULL, &made), made);
-  REFUSED("plan", wlm_plan_create_variant(bare_host, matrix, &problem, variant, NULL));
+  REFUSED_AND_NULL("problem", wlm_plan_create_variant(bare_host, bare_matrix, NULL, variant, &made), made);
+  REFUSED_AND_NULL("variant", wlm_plan_create_variant(bare_host, bare_matrix, &problem, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create_variant(bare_host, bare_matrix, &problem, variant, NULL));
   double seconds;
-  REFUSED("context", wlm_expected_seconds(NULL, matrix, &problem, &seconds, NULL));
+  REFUSED("context", wlm_expected_seconds(NULL, bare_matrix, &problem, &seconds, NULL));
   REFUSED("matrix", wlm_expected_seconds(bare_host, NULL, &problem, &seconds, NULL));
-  REFUSED("problem", wlm_expected_seconds(bare_host, matrix, NULL, &seconds, NULL));
-  REFUSED("seconds", wlm_expected_seconds(bare_host, matrix, &problem, NULL, NULL));
-  REFUSED_AND_NULL("context", wlm_plan_create_online(NULL, matrix, &problem, NULL, &made), made);
+  REFUSED("problem", wlm_expected_seconds(bare_host, bare_matrix, NULL, &seconds, NULL));
+  REFUSED("seconds", wlm_expected_seconds(bare_host, bare_matrix, &problem, NULL, NULL));
+  REFUSED_AND_NULL("context", wlm_plan_create_online(NULL, bare_matrix, &problem, NULL, &made), made);
   REFUSED_AND_NULL("matrix", wlm_plan_create_online(bare_host, NULL, &problem, NULL, &made), made);
-  REFUSED_AND_NULL("problem", wlm_plan_create_online(bare_host, matrix, NULL, NULL, &made), made);
-  REFUSED("plan", wlm_plan_create_online(bare_host, matrix, &problem, NULL, NULL));
+  REFUSED_AND_NULL("problem", wlm_plan_create_online(bare_host, bare_matrix, NULL, NULL, &made), made);
+  REFUSED("plan", wlm_plan_create_online(bare_host, bare_matrix, &problem, NULL, NULL));
 }
 
 static void plan_functions(void **state) {
@@ -164,7 +158,7 @@ static void plan_functions(void **state) {
   assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* the plan still works after all refused calls */
   assert_true(c[0] == 14 && c[1] == 15);
 
-  GET(wlm_plan *, online, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
+  GET(wlm_plan *, online, wlm_plan_create_online(bare_host, bare_matrix, &problem, NULL, &online));
   REFUSED("state", wlm_plan_online_state(online, NULL));
   REFUSED("args", wlm_plan_execute(online, NULL));
   assert_status(WLM_OK, wlm_plan_execute(online, &args));
@@ -173,9 +167,9 @@ static void plan_functions(void **state) {
 
 static void tuning_functions(void **state) {
   (void)state;
-  REFUSED("context", wlm_tune(NULL, matrix, &problem, NULL, NULL));
+  REFUSED("context", wlm_tune(NULL, bare_matrix, &problem, NULL, NULL));
   REFUSED("matrix", wlm_tune(bare_host, NULL, &problem, NULL, NULL));
-  REFUSED("problem", wlm_tune(bare_host, matrix, NULL, NULL, NULL));
+  REFUSED("problem", wlm_tune(bare_host, bare_matrix, NULL, NULL, NULL));
   REFUSED("context", wlm_train(NULL));
 }
 
@@ -253,14 +247,14 @@ static void objects_of_another_context(void **state) {
     assert_contains(wlm_error_detail(), name ": "); \
     assert_contains(wlm_error_detail(), says);      \
   } while (0)
-  FOREIGN("wlm_plan_create", wlm_plan_create(other, matrix, &problem, &made));
+  FOREIGN("wlm_plan_create", wlm_plan_create(other, bare_matrix, &problem, &made));
   assert_null(made);
   FOREIGN("wlm_plan_create_variant",
-          wlm_plan_create_variant(other, matrix, &problem, "host_row/rows=16,tile=16", &made));
+          wlm_plan_create_variant(other, bare_matrix, &problem, "host_row/rows=16,tile=16", &made));
   double seconds;
-  FOREIGN("wlm_expected_seconds", wlm_expected_seconds(other, matrix, &problem, &seconds, NULL));
-  FOREIGN("wlm_plan_create_online", wlm_plan_create_online(other, matrix, &problem, NULL, &made));
-  FOREIGN("wlm_tune", wlm_tune(other, matrix, &problem, NULL, NULL));
+  FOREIGN("wlm_expected_seconds", wlm_expected_seconds(other, bare_matrix, &problem, &seconds, NULL));
+  FOREIGN("wlm_plan_create_online", wlm_plan_create_online(other, bare_matrix, &problem, NULL, &made));
+  FOREIGN("wlm_tune", wlm_tune(other, bare_matrix, &problem, NULL, NULL));
   wlm_context_destroy(other);
 }
 

@@ -19,13 +19,11 @@ static int32_t colind[NNZ];
 static float values[NNZ], b[COLS * N], dc[ROWS * N];
 static wlmi_csr_host a = {
     .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
-static wlm_csr csr = WLM_CSR_INIT;
-static wlm_matrix *matrix;
+static wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
 
 static float small(uint64_t seed, int64_t i) { return (float)(wlmi_mix(seed * 1000000 + (uint64_t)i) % 13) - 6; }
 
-static int begin(void **state) {
-  if (bare_host_begin(state)) return 1;
+FIXTURE(begin) {
   for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i];
   for (int p = 0; p < NNZ; p++) {
     colind[p] = (int32_t)(wlmi_mix((uint64_t)p) % COLS);
@@ -33,18 +31,7 @@ static int begin(void **state) {
   }
   for (int i = 0; i < COLS * N; i++) b[i] = small(2, i);
   for (int i = 0; i < ROWS * N; i++) dc[i] = small(3, i);
-  csr.rows = ROWS;
-  csr.cols = COLS;
-  csr.nnz = NNZ;
-  csr.rowptr = rowptr;
-  csr.colind = colind;
-  csr.values = values;
-  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
-}
-
-static int end(void **state) {
-  wlm_matrix_destroy(matrix);
-  return bare_host_end(state);
+  return bare_host_begin_with(&csr);
 }
 
 static wlm_problem sampled(int sample) {
@@ -59,7 +46,7 @@ static void run(const wlm_problem *problem, wlm_execute_args call, int planned) 
     assert_status(WLM_OK, wlm_spmm(bare_host, &csr, problem, &call));
     return;
   }
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
   assert_status(WLM_OK, test_execute_args(plan, call));
   wlm_plan_destroy(plan);
 }
@@ -224,7 +211,7 @@ TEST(gradients_by_argmax) {
     problem.reduce = WLM_MAX;
     problem.want_argmax = 1;
     problem.transpose = transpose;
-    GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, in, c, arg, NULL));
     for (int i = 0; i < rows * N; i++) arg64[i] = arg[i];
     assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, gradient, arg, in, db, dvalues));
@@ -246,4 +233,4 @@ TEST(gradients_by_argmax) {
   }
 }
 
-GROUP(begin, end)
+GROUP(begin, bare_host_end)

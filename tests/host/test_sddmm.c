@@ -9,20 +9,13 @@ static const int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {0, 2, 3, 1, 1, 0};
 static const float values[] = {1, 2, -1, 0.5f, 4, 3};
 enum { ROWS = 4, COLS = 5, NNZ = 6, N = 19 };
 
-static wlm_matrix *matrix;
 static float dc[ROWS * N], b[COLS * N];
 
-static int begin(void **state) {
-  if (bare_host_begin(state)) return 1;
+FIXTURE(begin) {
   wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
   for (int i = 0; i < ROWS * N; i++) dc[i] = (float)(i * 5 % 11) - 4.5f;
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 3 % 7) - 2.5f;
-  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
-}
-
-static int end(void **state) {
-  wlm_matrix_destroy(matrix);
-  return bare_host_end(state);
+  return bare_host_begin_with(&csr);
 }
 
 static wlm_problem gradient_of(wlm_message message, wlm_reduce reduce) {
@@ -41,7 +34,7 @@ TEST(dvalues_are_derivatives) {
       wlm_problem problem = gradient_of((wlm_message)message, (wlm_reduce)reduce);
       float got[NNZ];
       memset(got, 0xff, sizeof got); /* NaN: beta = 0 must not read it */
-      GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+      GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
       assert_status(WLM_OK, test_execute_sddmm(plan, dc, b, got, NULL));
       wlm_plan_destroy(plan);
       for (int row = 0; row < ROWS; row++)
@@ -78,7 +71,7 @@ TEST(alpha_beta_and_padding) {
   assert_status(WLM_OK,
                 wlmi_reference_edges(&a, &problem, &call, NULL, NNZ, &(wlmi_reference_result){expected, old, NULL}));
   assert_status(WLM_OK,
-                wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
+                wlm_plan_create_variant(bare_host, bare_matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, wide, padded, got, NULL));
   for (int p = 0; p < NNZ; p++) assert_true(fabs(got[p] - expected[p]) <= 1e-5 * old[p]);
   wlm_plan_destroy(plan);
@@ -87,7 +80,7 @@ TEST(alpha_beta_and_padding) {
 TEST(explained_and_verified) {
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
   float got[NNZ];
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_non_null(strstr(text, "operation=sddmm"));
   wlm_string_free(text);
@@ -97,7 +90,7 @@ TEST(explained_and_verified) {
   assert_non_null(strstr(wlm_error_detail(), "dvalues"));
   wlm_plan_destroy(plan);
   problem.operation = WLM_SPMM;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  assert_status(WLM_OK, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   assert_int_equal(test_execute_sddmm(plan, dc, b, got, NULL), WLM_ERR_INVALID_ARGUMENT);
   wlm_plan_destroy(plan);
 }
@@ -120,14 +113,14 @@ TEST(invalid_calls_are_refused) {
     problem.sampling.width = 8;
     problem.epilogue.activation = i == 3 ? "relu" : NULL;
     if (i == 4) problem.n = 0;
-    assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), cases[i].status);
+    assert_int_equal(wlm_plan_create(bare_host, bare_matrix, &problem, &plan), cases[i].status);
     if (!strstr(wlm_error_detail(), cases[i].says)) fail_msg("%s: %s", cases[i].says, wlm_error_detail());
   }
   wlm_problem problem = gradient_of(WLM_MUL, WLM_SUM);
-  assert_int_equal(wlm_plan_create_variant(bare_host, matrix, &problem, "host_row/rows=16,tile=32", &plan),
+  assert_int_equal(wlm_plan_create_variant(bare_host, bare_matrix, &problem, "host_row/rows=16,tile=32", &plan),
                    WLM_ERR_INVALID_ARGUMENT);
   problem.operation = WLM_SPMM;
-  assert_int_equal(wlm_plan_create_variant(bare_host, matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan),
+  assert_int_equal(wlm_plan_create_variant(bare_host, bare_matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan),
                    WLM_ERR_INVALID_ARGUMENT);
 }
 
@@ -192,4 +185,4 @@ TEST(reciprocals_may_overflow) {
     }
 }
 
-GROUP(begin, end)
+GROUP(begin, bare_host_end)

@@ -9,22 +9,15 @@ enum { ROWS = 4, COLS = 64, DEGREE = 40, NNZ = ROWS * DEGREE, N = 9, WIDTH = 8 }
 static int32_t rowptr[ROWS + 1], colind[NNZ];
 static int64_t rowptr64[ROWS + 1];
 static float values[NNZ], b[COLS * N];
-static wlm_matrix *matrix;
 static wlmi_csr_host a = {
     .rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr64, .colind = colind, .values = values};
 
-static int begin(void **state) {
-  if (bare_host_begin(state)) return 1;
+FIXTURE(begin) {
   for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i] = i * DEGREE;
   for (int p = 0; p < NNZ; p++) colind[p] = p * 7 % COLS, values[p] = (float)(p * 5 % 19) - 9;
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 13 % 31) - 15; /* sums are exact */
   wlm_csr csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
-  return wlm_matrix_create(bare_host, &csr, NULL, &matrix) != WLM_OK;
-}
-
-static int end(void **state) {
-  wlm_matrix_destroy(matrix);
-  return bare_host_end(state);
+  return bare_host_begin_with(&csr);
 }
 
 static wlm_problem sampled(wlm_sample sample) {
@@ -49,7 +42,7 @@ TEST(each_call_has_its_own_seed) {
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     const wlm_problem problem = sampled((wlm_sample)sample);
     float c[ROWS * N];
-    GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+    GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
     for (uint64_t seed = 0; seed < 4; seed++) {
       const wlm_execute_args call = with_seed(seed);
       assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
@@ -69,7 +62,7 @@ TEST(seeds_with_argmax) {
   int32_t arg[ROWS * N];
   problem.reduce = WLM_MAX;
   problem.want_argmax = 1;
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   for (uint64_t seed = 0; seed < 4; seed++) {
     const wlm_execute_args call = with_seed(seed);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, NULL));
@@ -86,10 +79,10 @@ TEST(seeds_without_sampling) {
   const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
   const wlm_execute_args call = with_seed(1);
   float c[ROWS * N];
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
   assert_true(is_reference(&problem, 0, c, NULL));
   wlm_plan_destroy(plan);
 }
 
-GROUP(begin, end)
+GROUP(begin, bare_host_end)

@@ -9,7 +9,7 @@
 #include "warploom/warploom_tune.h"
 
 static drawn a;
-static wlm_problem problem = WLM_PROBLEM_INIT;
+static wlm_problem problem = PROBLEM(.n = DRAWN_N);
 static wlm_context *context;
 static wlm_matrix *matrix;
 static float c[DRAWN_DENSE], expected[DRAWN_DENSE];
@@ -86,7 +86,6 @@ static int begin(void **state) {
   snprintf(database, sizeof database, "%s/tuned.db", folder.path);
   wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database, .system_database = "");
   draw_matrix(&a, &random, 1);
-  problem.n = DRAWN_N;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   assert_status(WLM_OK, tune()); /* compiles all kernels */

@@ -82,8 +82,7 @@ static int plant_links(const char *target) {
  * nor locked. */
 TEST(a_planted_link_is_not_followed) {
   const wlmi_device_info one = {.kind = "cuda", .name = "a GPU", .bus = "0000:03:00"};
-  test_folder where = folder;
-  const char *target = folder_file(&where, "target");
+  const char *target = in_folder("target");
   GET(wlmi_turn, turn, wlmi_turn_take(&one, NULL, NULL, &turn));
   assert_true(turn.file >= 0);
   wlmi_turn_end(&turn);

@@ -19,8 +19,6 @@ typedef struct command {
 
 /* Starts argv[0]; its output goes to files of the folder. */
 void command_start(command *c, const test_folder *folder, const char *const argv[]);
-static inline void command_release(command *c) { (void)c; }
-#define command_expect(c, where, expected, ...) (*(c) = RUN(expected, __VA_ARGS__))
 void command_wait(command *c); /* waits for the end; sets code, out and err */
 
 /* Reads a file to which a process may still be writing; free(). */

@@ -1,15 +1,12 @@
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "support/properties.h"
 #include "core/base/memory.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
-#include "support/asserts.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/exact_matrix.h"
-#include "support/properties.h"
+#include "support/test.h"
 
 enum { MAX_KERNELS = 512, SHIFT = 5 };
 
@@ -145,8 +142,7 @@ static void release(float *const made[], int count) {
 /* ---- the properties ------------------------------------------------------------------------------------------ */
 
 /* A (3 X - 2 Y) = 3 A X - 2 A Y, and where values are multiplied (3 A - 2 A') X = 3 A X - 2 A' X. */
-static void sum_is_linear(void **state) {
-  (void)state;
+TEST(sum_is_linear) {
   const kernel *list[MAX_KERNELS];
   exact_matrix m = exact_matrix_make(of->longest), other = exact_matrix_make(of->longest),
                mixed = exact_matrix_make(of->longest);
@@ -173,8 +169,7 @@ static void sum_is_linear(void **state) {
 }
 
 /* A repeated edge changes neither max nor min, and the argmax index is its first position. */
-static void max_is_idempotent(void **state) {
-  (void)state;
+TEST(max_is_idempotent) {
   const kernel *list[MAX_KERNELS];
   exact_matrix m = exact_matrix_make(of->longest), t = exact_twice(&m);
   const int64_t count = m.a.rows * of->n;
@@ -203,8 +198,7 @@ static void max_is_idempotent(void **state) {
   exact_matrix_release(&t);
 }
 
-static void edges_of_a_row_come_in_any_order(void **state) {
-  (void)state;
+TEST(edges_of_a_row_come_in_any_order) {
   const kernel *list[MAX_KERNELS];
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
     exact_matrix m = exact_matrix_make(of->longest);
@@ -225,8 +219,7 @@ static void edges_of_a_row_come_in_any_order(void **state) {
   }
 }
 
-static void mean_is_sum_over_degree(void **state) {
-  (void)state;
+TEST(mean_is_sum_over_degree) {
   const kernel *sums[MAX_KERNELS], *means[MAX_KERNELS];
   const wlm_problem of_sum = problem_of(WLM_MUL, WLM_SUM), of_mean = problem_of(WLM_MUL, WLM_MEAN);
   const int kernels = kernels_of(&of_sum, 1, sums);
@@ -248,8 +241,7 @@ static void mean_is_sum_over_degree(void **state) {
 
 /* All variants agree, wherever they split rows. A variant also agrees with itself after all edges have moved by some
  * positions. */
-static void where_rows_are_split_does_not_matter(void **state) {
-  (void)state;
+TEST(where_rows_are_split_does_not_matter) {
   static const char squares[] = "message=a*b;init=0;reduce=acc+x*x;combine=acc+x;order=any";
   const kernel *list[MAX_KERNELS];
   exact_matrix m = exact_matrix_make(of->longest), moved = exact_shifted(&m, SHIFT);
@@ -283,8 +275,7 @@ static void where_rows_are_split_does_not_matter(void **state) {
   exact_matrix_release(&moved);
 }
 
-static void transposed_twice_is_the_same(void **state) {
-  (void)state;
+TEST(transposed_twice_is_the_same) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
@@ -307,8 +298,7 @@ static void transposed_twice_is_the_same(void **state) {
 }
 
 /* <D, A B> = <A^T D, B>: the gradient with respect to B. */
-static void transpose_is_the_adjoint(void **state) {
-  (void)state;
+TEST(transpose_is_the_adjoint) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
@@ -328,8 +318,7 @@ static void transpose_is_the_adjoint(void **state) {
 }
 
 /* <D, A B> = sum of a_p dvalues_p, because the product is linear in A. All SDDMM variants give the same bits. */
-static void edges_are_the_gradient(void **state) {
-  (void)state;
+TEST(edges_are_the_gradient) {
   const kernel *plain[MAX_KERNELS], *list[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   exact_matrix m = exact_matrix_make(of->longest);
@@ -355,13 +344,9 @@ static void edges_are_the_gradient(void **state) {
 
 /* ---- all of them ---------------------------------------------------------------------------------------------- */
 
-static int begin(void **state) {
-  (void)state;
-  return of->open(&device) != WLM_OK || wlmi_generator_create(NULL, &generator) != WLM_OK;
-}
+FIXTURE(begin) { return of->open(&device) != WLM_OK || wlmi_generator_create(NULL, &generator) != WLM_OK; }
 
-static int end(void **state) {
-  (void)state;
+FIXTURE(end) {
   for (int i = 0; i < kept_count; i++) {
     device->ops->unload(device, kept[i].module);
     wlmi_program_release(&kept[i].program);
@@ -371,17 +356,9 @@ static int end(void **state) {
   return 0;
 }
 
+GROUP(begin, end)
+
 int properties_run(const properties *p) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sum_is_linear),
-      cmocka_unit_test(max_is_idempotent),
-      cmocka_unit_test(edges_of_a_row_come_in_any_order),
-      cmocka_unit_test(mean_is_sum_over_degree),
-      cmocka_unit_test(where_rows_are_split_does_not_matter),
-      cmocka_unit_test(transposed_twice_is_the_same),
-      cmocka_unit_test(transpose_is_the_adjoint),
-      cmocka_unit_test(edges_are_the_gradient),
-  };
   of = p;
-  return cmocka_run_group_tests(tests, begin, end);
+  return test_run();
 }

@@ -17,6 +17,10 @@ int test_run(void) { return test_run_shard((test_shard){0, 1}); }
 
 int test_run_shard(test_shard shard) {
   struct CMUnitTest part[MOST];
+  if (!count) {
+    fprintf(stderr, "the program defines no test\n");
+    return 1;
+  }
   const int64_t own = test_shard_count(shard, count);
   for (int64_t k = 0; k < own; k++) {
     part[k] = tests[test_shard_index(shard, k)];

@@ -14,8 +14,7 @@ TEST(constants_and_layouts) {
   }
 }
 #else
-static void constants_and_layouts(void **state) {
-  (void)state;
+TEST(constants_and_layouts) {
   test_missing("nvrtc", "NVIDIA's headers", "the CUDA Toolkit was not found when this was configured");
 }
 #endif

@@ -3,10 +3,6 @@
 #include "support/test.h"
 #include "warploom/warploom_tune.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/folder.h"
 
 /* Programs that include one header each and use all its macros. */

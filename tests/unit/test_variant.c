@@ -4,10 +4,9 @@
 
 static wlmi_families families;
 
-static int begin(void **state) {
+FIXTURE(begin) {
   static const char *const values[][3] = {
       {"row", "cf", "1"}, {"row", "cf", "2"}, {"row", "axis", "units"}, {"row", "axis", "columns"}, {"wide", "n", "8"}};
-  (void)state;
   assert_status(WLM_OK, wlmi_families_add(&families, "plain", ""));
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     if (!i || strcmp(values[i][0], values[i - 1][0]))
