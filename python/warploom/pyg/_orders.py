@@ -95,7 +95,7 @@ def ordered(
     if not x.requires_grad and (is_aggregated or (weight is not None and may_reorder())):
         product = constant(call, name, run, lambda: _saved(call, linear, times))
         if product is not None:
-            _note(layer, x, linear, _KEPT)
+            note(layer, _KEPT, x, linear)
     if product is None:
         if not aggregates(layer, call, linear, times, is_aggregated):
             if weight is None:
@@ -136,7 +136,7 @@ def constants(
             terms.append(one)
     if len(terms) < count:
         return None
-    _note(layer, call.x, linear, _KEPT)
+    note(layer, _KEPT, call.x, linear)
     return terms
 
 
@@ -155,23 +155,24 @@ def aggregates(
         text = "as PyG, reorder=False"
     else:
         first, text = _choice(call, linear.weight, is_aggregated, times)
-    _note(layer, call.x, linear, f"{_ORDERS[first]}, {text}")
+    note(layer, f"{_ORDERS[first]}, {text}", call.x, linear)
     return first
 
 
-def note(layer: Any, text: str) -> None:
-    """Count a call for `report(orders=True)`."""
-    _count(type(layer).__name__, text)
+def note(layer: Any, text: str, x: Tensor | None = None, linear: Map | None = None) -> None:
+    """Count a call for `report(orders=True)`, with the widths of its product and map."""
+    if x is not None and linear is not None:
+        outputs = "?" if linear.weight is None else linear.weight.shape[0]
+        text = f"{x.shape[1]} -> {outputs}: {text}"
+    if torch.compiler.is_compiling():
+        _count(type(layer).__name__, text)
+    else:
+        orders[type(layer).__name__, text] += 1
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _count(name: str, text: str) -> None:
     orders[name, text] += 1
-
-
-def _note(layer: Any, x: Tensor, linear: Map, text: str) -> None:
-    outputs = "?" if linear.weight is None else linear.weight.shape[0]
-    note(layer, f"{x.shape[1]} -> {outputs}: {text}")
 
 
 # ---- expected times -----------------------------------------------------------------------------
