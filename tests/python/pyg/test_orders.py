@@ -180,6 +180,17 @@ def test_differences_in_16_bits_have_pygs_message():
     assert warploom.pyg.report(orders=True) == {}
 
 
+def test_sampled_differences_have_pygs_message(monkeypatch):
+    """Two sums of LEConv might have other edges each."""
+    layer, x, edge_index = pyg.LEConv(3, 12), features(NODES, 3), edges(EDGES)
+    with warploom.pyg.accelerate():
+        layer(x, edge_index)
+        assert list(orders()) == ["(A X) W, by the columns"]
+        monkeypatch.setattr("warploom.torch._sampling.chosen", lambda *product: None)
+        layer(x, edge_index)
+        assert warploom.pyg.report(orders=True) == {}
+
+
 def test_gradients_count(monkeypatch):
     """Features without a gradient make (A X) W cheaper, since nothing flows back through A."""
     by_columns(monkeypatch, "simple")
@@ -271,6 +282,38 @@ def test_an_adapter_is_called():
         with warploom.pyg.accelerate():
             for _ in range(3):
                 close(run(layer, x, edge_index), expected, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gin", "graph", "sg", "tag"])
+def test_fifty_steps_have_pygs_losses(name, monkeypatch):
+    """In float64; the first layer's product is kept, and the second layer has another order."""
+    by_columns(monkeypatch, "simple")
+    x, edge_index, labels = features(NODES, 9).double(), edges(EDGES), torch.arange(NODES) % 3
+    sizes = (3, 8) if name in MAPPED else (12, 4)  # of the second layer
+
+    def losses():
+        torch.manual_seed(7)
+        outputs = 3 if name == "gin" else 12
+        between = torch.nn.Linear(outputs, sizes[0])
+        layers = [LAYERS[name](9, 12).double(), between.double(), LAYERS[name](*sizes).double()]
+        parameters = [one for layer in layers for one in layer.parameters()]
+        optimizer, found = torch.optim.Adam(parameters, lr=0.01), []
+        for _ in range(50):
+            optimizer.zero_grad()
+            hidden = layers[1](layers[0](x, edge_index).relu()).tanh()
+            loss = torch.nn.functional.cross_entropy(layers[2](hidden, edge_index), labels)
+            loss.backward()
+            optimizer.step()
+            found.append(loss.detach())
+        return torch.stack(found)
+
+    expected = losses()
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(losses(), expected, rtol=1e-9, atol=0)
+    texts = orders()
+    assert texts["(A X) W, A X is kept"] == 49
+    assert sum(count for text, count in texts.items() if "expected to take" in text) >= 49
+    assert expected[-1] < expected[0]
 
 
 # ---- what is kept --------------------------------------------------------------------------------
