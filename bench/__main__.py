@@ -39,7 +39,10 @@ _SUITES = {
         "time eager, compiled and captured training steps",
         "--models --graphs --modes --limit",
     ),
-    "gnn": ("GE-SpMM's applications: steps of GCN and GraphSAGE", "--accuracy"),
+    "gnn": (
+        "GE-SpMM's applications: steps of GCN and GraphSAGE",
+        "--accuracy --models --graphs",
+    ),
     "accuracy": ("ES-SpMM's trade: inference that samples edges", "--sampled --train"),
     "budget": ("budgets of accuracy: what calibrate chooses, held against the test nodes", ""),
     "counters": ("GE-SpMM: load transactions and other counters, read by ncu", ""),

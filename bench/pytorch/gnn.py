@@ -21,6 +21,7 @@ from bench.pytorch.compare import compare
 from bench.pytorch.datasets import Dataset, load_dataset
 from bench.pytorch.graphs import GraphSettings
 from bench.pytorch.models import REDUCTIONS, Model, edges_of
+from bench.pytorch.planted import load_planted
 from bench.pytorch.steps import Training, adjacency, make_models, names_of
 from bench.pytorch.timing import (
     Function,
@@ -50,12 +51,14 @@ class Case(NamedTuple):
 class Settings(GraphSettings):
     graphs: tuple[str, ...] = GRAPHS
     settings: tuple[tuple[int, int], ...] = SETTINGS
+    models: tuple[str, ...] = MODELS
 
 
 def cases(settings: Settings) -> Iterator[Case]:
+    settings.check_names("models", MODELS)
     modes = settings.timed_modes()[::-1]
     for (layers, features), graph, model, mode in product(
-        settings.settings, settings.graphs, MODELS, modes
+        settings.settings, settings.graphs, settings.models, modes
     ):
         yield Case(graph, model, layers, features, mode)
 
@@ -71,7 +74,12 @@ class Workbench:
 
     def dataset(self, name: str) -> Dataset:
         if name not in self._datasets:
-            self._datasets[name] = load_dataset(name, self.settings.data).to(self.device)
+            settings = self.settings
+            if name.startswith("planted:"):
+                data = load_planted(name, settings.data, settings.command, settings.twins)
+            else:
+                data = load_dataset(name, settings.data)
+            self._datasets[name] = data.to(self.device)
         return self._datasets[name]
 
     def edges(self, graph: str, model: str) -> dict[str, Any]:

@@ -14,7 +14,10 @@ from torch_geometric.nn import (
     GATv2Conv,
     GCNConv,
     GINConv,
+    GraphConv,
     SAGEConv,
+    SGConv,
+    TAGConv,
     TransformerConv,
 )
 
@@ -36,6 +39,9 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "sage-mean": partial(SAGEConv, aggr="mean"),
     "sage-max": partial(SAGEConv, aggr="max"),
     "gin": gin,
+    "graph": GraphConv,
+    "sg": partial(SGConv, K=2),
+    "tag": TAGConv,
 }
 ATTENTION = {"gat": GATConv, "gatv2": GATv2Conv, "transformer": TransformerConv}
 REDUCTIONS = {"gcn": "sum", "sage-gcn": "mean", "sage-pool": "max"}

@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GCNConv, GraphConv, SAGEConv, SGConv, TAGConv
 
 import warploom.torch
 from bench.pytorch.cases import Suite
 from bench.pytorch.graphs import GraphSettings, by_graph
-from bench.pytorch.models import gin
+from bench.pytorch.models import layer
 from bench.pytorch.timing import make_timers, samples_in_turns, spread
 from bench.results_file import Line
 from warploom import pyg
@@ -35,13 +34,13 @@ WIDTHS = {
     "tolokers": (10, 256, 2),
     "pubmed": (500, 16, 3),
 }
-LAYERS: dict[str, Callable[[int, int], Any]] = {
-    "gcn": GCNConv,
-    "sage": SAGEConv,
-    "gin": gin,
-    "graph": GraphConv,
-    "sg": lambda inputs, outputs: SGConv(inputs, outputs, K=2),
-    "tag": TAGConv,
+MODELS = {
+    "gcn": "gcn",
+    "sage": "sage-mean",
+    "gin": "gin",
+    "graph": "graph",
+    "sg": "sg",
+    "tag": "tag",
 }
 WAYS: dict[str, dict[str, Any] | None] = {
     "pyg": None,
@@ -62,7 +61,7 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Settings(GraphSettings):
     graphs: tuple[str, ...] = tuple(WIDTHS)
-    models: tuple[str, ...] = tuple(LAYERS)
+    models: tuple[str, ...] = tuple(MODELS)
     samples: int = 5
 
 
@@ -81,11 +80,11 @@ class _Model(nn.Module):
         super().__init__()
         inputs, hidden, classes = widths
         sizes = [(inputs, classes)] if kind == "sg" else [(inputs, hidden), (hidden, classes)]
-        self.layers = nn.ModuleList([LAYERS[kind](*size) for size in sizes])
+        self.layers = nn.ModuleList([layer(MODELS[kind], *size) for size in sizes])
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        for number, layer in enumerate(self.layers):
-            x = layer(x if number == 0 else x.relu(), edges)
+        for number, one in enumerate(self.layers):
+            x = one(x if number == 0 else x.relu(), edges)
         return x
 
 

@@ -1,12 +1,13 @@
-"""Twins of Reddit and ogbn-proteins with planted features and labels. Everything is synthetic.
+"""Twins of published graphs with planted features and labels. Everything is synthetic.
 
-The pattern is twin:reddit or twin:proteins (core/synth/twin.c): 50 communities, and 70 % of the
-edges of a node lead into its own. A community c has a centre m_c of length 1, and a node in it has
-the features scale (m_c + noise * N(0, 1)).
+The pattern is that of a twin (core/synth/twin.c): 50 communities, and 70 % of the edges of a node
+lead into its own. A community c has a centre m_c of length 1, and a node in it has the features
+scale (m_c + noise * N(0, 1)).
 
 - reddit: 41 classes. The class of a node is its community's (c mod 41); `wrong` of the nodes have
   another one, drawn at random. So a model that knows all communities is right in 1 - wrong of the
   cases.
+- arxiv: the same with 40 classes.
 - proteins: 112 tasks. Task t of a node is 1 with the probability
   1 / (1 + exp(-(offset_t + by_community m_c u_t + by_role r g_c w_t))). u_t and w_t are normal, and
   r = +1 or -1 is the node's role, which is its last feature (times scale). g_c is the sign of
@@ -51,12 +52,13 @@ class Plan(NamedTuple):
 
 PLANS = {
     "reddit": Plan(features=602, classes=41, noise=0.35, wrong=0.04),
+    "arxiv": Plan(features=128, classes=40, noise=0.35, wrong=0.04),
     "proteins": Plan(
         features=8, classes=112, noise=2.2, scale=2.0, by_community=1.03, by_role=0.80
     ),
 }
 # Shares of training and validation nodes; the others are the test nodes.
-SPLITS = {"reddit": (0.66, 0.10), "proteins": (0.65, 0.16)}
+SPLITS = {"reddit": (0.66, 0.10), "arxiv": (0.54, 0.18), "proteins": (0.65, 0.16)}
 
 
 def communities_of(rows: int, communities: int, seed: int = _SEED) -> Indices:
@@ -116,7 +118,7 @@ def make_planted(kind: str, graph: Csr, communities: int = COMMUNITIES) -> Datas
 
 
 def load_planted(name: str, data: Path, command: str, keep: Path | None = None) -> Dataset:
-    """`planted:reddit` or `planted:proteins`, with options of the twin: `planted:reddit,scale=0.1`.
+    """`planted:` and a name of PLANS, with options of the twin: `planted:reddit,scale=0.1`.
 
     keep: where a generated twin is kept (graphs.load).
     """
