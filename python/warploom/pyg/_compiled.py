@@ -232,13 +232,17 @@ def product(
     layer: Any,
     edge_index: Tensor,
     rows: int,
+    columns: int,
     features: Tensor,
     values: Tensor | None,
     reduce: str,
     how: str = "",
 ) -> Tensor:
-    """The product of a traced layer with its edges; values: in the order of the edge_index."""
-    need_work(reduce, edge_index, features.size(1))
+    """The product of a traced layer with its edges; values: in the order of the edge_index.
+
+    columns: of the product in PyG's code, which would compute it else.
+    """
+    need_work(reduce, edge_index, columns)
     to_source = layer.flow != "source_to_target"
     weighted = values is not None or how.startswith(NORM)
     graph, values = edge_list(layer, edge_index, rows, features.size(0), to_source, how, values)

@@ -160,7 +160,7 @@ def _gcn_compiled(
         _, values = _norm.normalise(
             edge_index, edge_weight, nodes, layer.improved, True, layer.flow, dtype
         )
-    product = partial(_compiled.product, layer, edge_index, nodes, how=how)
+    product = partial(_compiled.product, layer, edge_index, nodes, layer.out_channels, how=how)
     first = map_of(layer.lin, x, layer.bias)
     if (
         first.weight is not None

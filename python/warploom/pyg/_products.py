@@ -149,7 +149,7 @@ def operands(
         layer, edge_index, size, x, edge_weight, is_square
     )
     if torch.compiler.is_compiling():
-        product = partial(_compiled.product, layer, edge_index, rows)
+        product = partial(_compiled.product, layer, edge_index, rows, features.size(1))
         return Operands(None, features, weight, values, reduce, None, product)
     found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols, added)
     ordered = found.weights if values is None else order_values(found, values)
