@@ -202,7 +202,7 @@ static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;
   WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
-  for (int helper = WLMI_HELPER_STATS; helper <= WLMI_HELPER_VALIDATE; helper++)
+  for (int helper = WLMI_HELPER_STATS; helper <= WLMI_HELPER_BLOCKS; helper++)
     WLM_CHECK(add_helper(e, t, &of_types, (wlmi_helper)helper));
   return WLM_OK;
 }

@@ -484,6 +484,14 @@ function variants.validate(rowptr_type, colind_type, minus_base)
   return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
 end
 
+-- Makes CSR of block rows, with values of 2, 4 and 8 bytes (runtime/bsr.c launches its kernels).
+function variants.blocks(rowptr_type, colind_type)
+  local passes = {}
+  for i, bytes in ipairs { 2, 4, 8 } do passes[i] = { kernel = "wlm_blocks_" .. bytes, threads = 256 } end
+  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type), passes = passes }
+  return program("blocks", types, passes)
+end
+
 -- Copies arrays between columns and rows, for elements of 2, 4 and 8 bytes (runtime/dispatch/layout.c launches its
 -- kernels).
 function variants.layout(limits)

@@ -117,6 +117,7 @@ typedef enum wlmi_helper {
   WLMI_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
   WLMI_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */
   WLMI_HELPER_VALIDATE,  /* finds the first wrong row of a matrix on a CUDA device (runtime/validate.h) */
+  WLMI_HELPER_BLOCKS,    /* makes CSR of block rows of the spec's index types (runtime/bsr.c) */
   WLMI_HELPER_LAYOUT,    /* copies arrays between columns and rows (runtime/dispatch/layout.h) */
   WLMI_HELPERS
 } wlmi_helper;

@@ -11,10 +11,10 @@ typedef struct wlmi_struct {
   size_t size, first_size;
 } wlmi_struct;
 
-extern const wlmi_struct wlmi_struct_context_options, wlmi_struct_csr, wlmi_struct_coo, wlmi_struct_problem,
-    wlmi_struct_execute_args, wlmi_struct_attention_operands, wlmi_struct_message_args, wlmi_struct_message_table,
-    wlmi_struct_matrix_options, wlmi_struct_stats, wlmi_struct_tune_options, wlmi_struct_online_options,
-    wlmi_struct_online_state;
+extern const wlmi_struct wlmi_struct_context_options, wlmi_struct_csr, wlmi_struct_coo, wlmi_struct_bsr,
+    wlmi_struct_problem, wlmi_struct_execute_args, wlmi_struct_attention_operands, wlmi_struct_message_args,
+    wlmi_struct_message_table, wlmi_struct_matrix_options, wlmi_struct_stats, wlmi_struct_tune_options,
+    wlmi_struct_online_options, wlmi_struct_online_state;
 
 /* Copies a caller's struct to `to`, which has this library's size: fields that the caller's version lacks get their
  * defaults. WLM_ERR_INVALID_ARGUMENT where it is NULL, shorter than the first version, or longer with a tail that is

@@ -520,7 +520,8 @@ WLM_API wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                            const char *variant, wlm_plan **plan);
 
-/* ---- CSR from a list of edges ----------------------------------------------------------------------------- */
+/* ---- CSR from a list of edges, or from blocks
+ * ----------------------------------------------------------------------------- */
 
 /* The arguments of wlm_csr_from_coo: what it reads, then what it writes. All arrays are in device memory. */
 typedef struct wlm_coo {
@@ -564,6 +565,37 @@ typedef struct wlm_coo {
  * Thread-safe. Errors: WLM_ERR_INVALID_ARGUMENT, WLM_ERR_OVERFLOW (a size does not fit its type), WLM_ERR_COMPILE,
  * WLM_ERR_DEVICE, WLM_ERR_OUT_OF_MEMORY. */
 WLM_API wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *coo);
+
+/* The arguments of wlm_csr_from_bsr: block rows (BSR) of dense blocks of block_rows x block_cols elements, and the CSR
+ * arrays that it writes, of the same types. All arrays are in device memory. */
+typedef struct wlm_bsr {
+  size_t size;
+  int64_t rows, cols, blocks;     /* of the matrix of blocks: its rows, its columns, and blocks that are there */
+  int64_t block_rows, block_cols; /* of a block, 1 or more */
+  wlm_order order;                /* of the elements of a block */
+  const void *rowptr;             /* rows + 1 offsets of blocks */
+  const void *colind;             /* the column of each block in the matrix of blocks */
+  const void *values;             /* blocks x the elements of a block; NULL = a pattern */
+  wlm_index rowptr_type, colind_type;
+  wlm_type value_type;
+  int64_t base;    /* 0 or 1: what rowptr, colind, to_rowptr and to_colind count from */
+  void *to_rowptr; /* rows x block_rows + 1 */
+  void *to_colind; /* one for each element of each block */
+  void *to_values; /* the same; NULL with a pattern */
+  void *stream;
+} wlm_bsr;
+#define WLM_BSR_INIT                                                                                                 \
+  {                                                                                                                  \
+    sizeof(wlm_bsr), 0, 0, 0, 1, 1, WLM_ROW_MAJOR, NULL, NULL, NULL, WLM_I32, WLM_I32, WLM_F32, 0, NULL, NULL, NULL, \
+        NULL                                                                                                         \
+  }
+
+/* Enqueues the conversion of block rows to CSR. Each element of a block becomes an edge, zeros included; the edges of a
+ * row are in the order of its blocks. The arrays must not overlap, and the result is ready for work that is enqueued on
+ * the stream afterwards. rowptr and colind are not checked, as those of wlm_spmm are not. Never synchronises, except on
+ * a GPU without a compiler, where the host converts. The first call for a pair of types compiles. Thread-safe. Errors:
+ * those of wlm_csr_from_coo. */
+WLM_API wlm_status wlm_csr_from_bsr(wlm_context *context, const wlm_bsr *bsr);
 
 /* ---- user-defined operators --------------------------------------------------------------------------- */
 
@@ -643,6 +675,7 @@ WLM_API const char *wlm_version_string(void); /* "0.3.0" */
 WLM_API wlm_status wlm_context_options_init(void *options, size_t size);
 WLM_API wlm_status wlm_csr_init(void *csr, size_t size);
 WLM_API wlm_status wlm_coo_init(void *coo, size_t size);
+WLM_API wlm_status wlm_bsr_init(void *bsr, size_t size);
 WLM_API wlm_status wlm_problem_init(void *problem, size_t size);
 WLM_API wlm_status wlm_execute_args_init(void *args, size_t size);
 WLM_API wlm_status wlm_matrix_options_init(void *options, size_t size);

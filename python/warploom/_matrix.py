@@ -150,6 +150,48 @@ class Matrix:
         return cls.from_coo(edge_index[1], edge_index[0], data, shape=shape, check=check)
 
     @classmethod
+    def from_bsr(
+        cls, source: Any, *, shape: tuple[int, int] | None = None, check: bool = True
+    ) -> Matrix:
+        """Make a matrix of dense blocks (BSR), whose elements all become edges, zeros included.
+
+        source: a SciPy matrix or array in BSR, or (indptr, indices, data) of any library, with data
+            of shape (blocks, R, C); each block is row-major or column-major. On a GPU its library
+            is torch, CuPy or JAX.
+        shape: of the matrix, multiples of R and C; without it columns are those that the blocks
+            need.
+
+        Indices keep their types, which must hold the number of elements.
+        """
+        indptr, indices, data, shape = _blocks(source, shape)
+        device, library = _arrays.device_of(indptr, "indptr"), _arrays.library(indptr)
+        stream = _arrays.stream_of(None, device, library)
+        parts = {"indptr": indptr, "indices": indices, "data": data}
+        arrays = {name: _arrays.read(part, name, device, stream) for name, part in parts.items()}
+        values = arrays["data"].require(DENSE_TYPES)
+        for name, dimensions in (("indptr", 1), ("indices", 1), ("data", 3)):
+            if len(arrays[name].shape) != dimensions:
+                found = f"{name}: has shape {arrays[name].shape}"
+                raise ValueError(
+                    f"{found}; expected {dimensions} dimension{'s' * (dimensions > 1)}"
+                )
+        offsets = arrays["indptr"].require(INDEX_TYPES, contiguous=True)
+        columns = arrays["indices"].require(INDEX_TYPES, values.shape[:1], contiguous=True)
+        if not offsets.shape[0]:
+            raise ValueError("indptr: is empty; it has rows + 1 elements")
+        blocks, height, width = values.shape
+        rows, order = offsets.shape[0] - 1, _block_order(values)
+        if shape is None:
+            shape = rows * height, (_largest(indices) + 1) * width if blocks else 0
+        shape = _shape(shape)
+        if height < 1 or width < 1 or shape[0] != rows * height or shape[1] % width:
+            raise ValueError(f"shape: is {shape}, and {rows} rows of blocks are {height} x {width}")
+        if flag("check", check) and device == "host":
+            _check_pattern(np_view(indptr), np_view(indices), blocks, shape[1] // width, 0)
+        made = _expand(offsets, columns, values, order, shape[1] // width, library, stream)
+        return cls(made, shape=shape, check=False)
+
+    @classmethod
     def block_diagonal(cls, blocks: Iterable[Any], *, check: bool = True) -> Matrix:
         """Make one matrix of many, whose product computes theirs in one call.
 
@@ -311,6 +353,55 @@ def _parts(
     if shape is not None and _shape(shape) != tuple(source.shape):
         raise ValueError(f"shape: is {shape}, and A has the shape {tuple(source.shape)}")
     return (*parts, tuple(source.shape))
+
+
+def _blocks(source: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+    if hasattr(source, "blocksize"):
+        if shape is not None and _shape(shape) != tuple(source.shape):
+            raise ValueError(f"shape: is {shape}, and the blocks have the shape {source.shape}")
+        return source.indptr, source.indices, source.data, tuple(source.shape)
+    if not isinstance(source, (tuple, list)) or len(source) != 3:
+        raise TypeError("source: is no matrix in BSR; use SciPy's or (indptr, indices, data)")
+    return (*source, shape)
+
+
+def _expand(
+    offsets: Array,
+    columns: Array,
+    values: Array,
+    order: int,
+    block_columns: int,
+    of: str,
+    stream: int | None,
+) -> tuple[Any, Any, Any]:
+    """Return the arrays of the CSR matrix of these blocks."""
+    blocks, height, width = values.shape
+    device, nnz, struct = offsets.device, blocks * height * width, new("wlm_bsr")
+    struct.rows, struct.cols, struct.blocks = offsets.shape[0] - 1, block_columns, blocks
+    struct.block_rows, struct.block_cols, struct.order = height, width, order
+    struct.rowptr, struct.rowptr_type = offsets.pointer, INDEX_TYPES[offsets.dtype]
+    struct.colind, struct.colind_type = columns.pointer, INDEX_TYPES[columns.dtype]
+    struct.values, struct.value_type = values.pointer, DENSE_TYPES[values.dtype]
+    rows = struct.rows * height
+    extents = ((rows + 1, offsets.dtype), (nnz, columns.dtype), (nnz, values.dtype))
+    made = [_arrays.empty(of, device, (size,), dtype, stream) for size, dtype in extents]
+    to = [_arrays.read(array, "the result", device, stream) for array in made]
+    struct.to_rowptr, struct.to_colind, struct.to_values = (array.pointer for array in to)
+    struct.stream = ffi.cast("void *", stream or 0)
+    check(lib.wlm_csr_from_bsr(context(device).handle, struct))
+    _arrays.finish(of, device, stream)
+    return made[0], made[1], made[2]
+
+
+def _block_order(data: Array) -> int:
+    blocks, height, width = data.shape
+    swapped = data._replace(
+        shape=(blocks, width, height), strides=(data.strides[0], data.strides[2], data.strides[1])
+    )
+    if not data.is_contiguous and swapped.is_contiguous:
+        return int(lib.WLM_COLUMN_MAJOR)
+    data.require(contiguous=True)
+    return int(lib.WLM_ROW_MAJOR)
 
 
 def _shape(shape: Any) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 /* Column-major B and C, and batches, on a GPU: every product in every layout by wlm_spmm and by plans, with a kernel of
- * each family for the plain ones, compared with float64. NaN between the elements stays. */
+ * each family for the plain ones, compared with float64. NaN between the elements stays. And blocks that become CSR. */
+#include "support/blocks_check.h"
 #include "support/gpu.h"
 #include "support/strided_check.h"
 #include "support/test.h"
@@ -28,6 +29,12 @@ TEST(every_family_with_batches) {
   for (int p = 0; p < STRIDED_PRODUCTS; p++)
     for (int l = 3; l < 6; l++)
       strided_check(context, &strided_products[p], &strided_layouts[l], p % 2 ? 16 : 4, 1, (uint64_t)(100 * p + l) + 2);
+  wlm_context_destroy(context);
+}
+
+TEST(blocks_become_csr) {
+  wlm_context *context = open_context();
+  blocks_check(context);
   wlm_context_destroy(context);
 }
 

@@ -110,6 +110,9 @@ static void matrix_functions(void **state) {
   const wlm_coo coo = WLM_COO_INIT;
   REFUSED("context", wlm_csr_from_coo(NULL, &coo));
   REFUSED("coo", wlm_csr_from_coo(bare_host, NULL));
+  const wlm_bsr bsr = WLM_BSR_INIT;
+  REFUSED("context", wlm_csr_from_bsr(NULL, &bsr));
+  REFUSED("bsr", wlm_csr_from_bsr(bare_host, NULL));
   wlm_matrix_destroy(NULL);
 }
 
@@ -225,6 +228,7 @@ static void struct_functions(void **state) {
   REFUSED("wlm_context_options", wlm_context_options_init(NULL, sizeof(wlm_context_options)));
   REFUSED("wlm_csr", wlm_csr_init(NULL, sizeof(wlm_csr)));
   REFUSED("wlm_coo", wlm_coo_init(NULL, sizeof(wlm_coo)));
+  REFUSED("wlm_bsr", wlm_bsr_init(NULL, sizeof(wlm_bsr)));
   REFUSED("wlm_problem", wlm_problem_init(NULL, sizeof(wlm_problem)));
   REFUSED("wlm_execute_args", wlm_execute_args_init(NULL, sizeof(wlm_execute_args)));
   REFUSED("wlm_matrix_options", wlm_matrix_options_init(NULL, sizeof(wlm_matrix_options)));

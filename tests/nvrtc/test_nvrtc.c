@@ -242,3 +242,25 @@ TEST(built_in_kernels_exist) {
     assert_non_null(strstr(found->ptx, "\n.version 8.0\n"));
   }
 }
+
+/* The kernels of wlm_csr_from_bsr, for all types of indices. */
+TEST(blocks_compile) {
+  wlmi_generator *generator;
+  test_needs_nvrtc();
+  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  for (int types = 0; types < 4; types++) {
+    wlmi_program program;
+    wlmi_text log = {0};
+    void *cubin;
+    size_t size;
+    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_BLOCKS, (wlm_index)(types % 2), (wlm_index)(types / 2), 0,
+                                      &program));
+    assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, program.variant, 90, &cubin, &size, &log));
+    assert_null(strstr(log.data, " bytes spill stores") && !strstr(log.data, " 0 bytes spill stores") ? log.data
+                                                                                                      : NULL);
+    wlmi_free(cubin);
+    wlmi_text_release(&log);
+    wlmi_program_release(&program);
+  }
+  wlmi_generator_destroy(generator);
+}

@@ -9,6 +9,7 @@
 static const wlm_context_options context_options = WLM_CONTEXT_OPTIONS_INIT;
 static const wlm_csr csr = WLM_CSR_INIT;
 static const wlm_coo coo = WLM_COO_INIT;
+static const wlm_bsr bsr = WLM_BSR_INIT;
 static const wlm_problem problem = WLM_PROBLEM_INIT;
 static const wlm_execute_args execute_args = WLM_EXECUTE_ARGS_INIT;
 static const wlm_attention_operands attention_operands = WLM_ATTENTION_OPERANDS_INIT;
@@ -29,10 +30,19 @@ static const struct {
 } structs[] = {
 #define STRUCT(name) \
   { &wlmi_struct_##name, &name, sizeof name, wlm_##name##_init }
-    STRUCT(context_options), STRUCT(csr),           STRUCT(coo),
-    STRUCT(problem),         STRUCT(execute_args),  STRUCT(attention_operands),
-    STRUCT(message_args),    STRUCT(message_table), STRUCT(matrix_options),
-    STRUCT(stats),           STRUCT(tune_options),  STRUCT(online_options),
+    STRUCT(context_options),
+    STRUCT(csr),
+    STRUCT(coo),
+    STRUCT(bsr),
+    STRUCT(problem),
+    STRUCT(execute_args),
+    STRUCT(attention_operands),
+    STRUCT(message_args),
+    STRUCT(message_table),
+    STRUCT(matrix_options),
+    STRUCT(stats),
+    STRUCT(tune_options),
+    STRUCT(online_options),
     STRUCT(online_state),
 };
 enum { STRUCTS = sizeof structs / sizeof *structs, MORE = 24, MOST = 1024 };

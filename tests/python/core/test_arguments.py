@@ -237,6 +237,10 @@ CALLS = {
         lambda **o: warploom.Matrix.from_coo(**{"row": EDGES[0], "col": EDGES[1], **o}),
         warploom.Matrix.from_coo,
     ),
+    "from_bsr": (
+        lambda **o: warploom.Matrix.from_bsr(**{"source": A.tobsr((1, 1)), **o}),
+        warploom.Matrix.from_bsr,
+    ),
     "from_edge_index": (
         lambda **o: warploom.Matrix.from_edge_index(**{"edge_index": EDGES, **o}),
         warploom.Matrix.from_edge_index,
