@@ -43,6 +43,9 @@ struct product {
   const void *b; /* cols x n */
   void *dense;   /* rows x n: C, or dC, which is only read */
   void *values;  /* of SDDMM: the nnz results */
+  int batch;     /* of SpMM; 0 = none. Elements from one product's to the next one's: */
+  int64_t entry_stride, b_stride,
+      dense_stride; /* entry_stride: of colind and the values, which cuSPARSE has in common */
 };
 
 struct cusparse {
@@ -125,6 +128,9 @@ static wlm_status set(struct cusparse *baseline) {
                          csr->rowptr_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
                          csr->colind_type == WLM_I64 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I,
                          CUSPARSE_INDEX_BASE_ZERO, types[type].data));
+  if (baseline->product.batch)
+    WLM_CHECK(WLM_CUSPARSE(cusparseCsrSetStridedBatch, baseline->sparse, baseline->product.batch, 0,
+                           baseline->product.entry_stride));
   WLM_CHECK(buffer_size(baseline, &size));
   WLM_CHECK(device->ops->allocate(device, size, &baseline->buffer));
   if (!ways[baseline->way].preprocess) return WLM_OK;
@@ -153,6 +159,10 @@ static wlm_status set_up(struct cusparse *baseline) {
   }
   WLM_CHECK(describe(&baseline->b, csr->cols, p->n, p->b, type, p->b_by_columns));
   WLM_CHECK(describe(&baseline->dense, csr->rows, p->n, p->dense, type, p->dense_by_columns));
+  if (p->batch) {
+    WLM_CHECK(WLM_CUSPARSE(cusparseDnMatSetStridedBatch, baseline->b, p->batch, p->b_stride));
+    WLM_CHECK(WLM_CUSPARSE(cusparseDnMatSetStridedBatch, baseline->dense, p->batch, p->dense_stride));
+  }
   WLM_CHECK(set(baseline));
   if (ways[baseline->way].preprocess) { /* a second time, so that the time of loading code is not counted */
     unset(baseline);
@@ -203,6 +213,30 @@ static wlm_status enqueue(void *user, void *stream) {
   return multiply(baseline);
 }
 
+static void enter(wlmi_device *device, int way, const struct product *product, wlmi_method *method,
+                  double *preprocess_seconds) {
+  struct cusparse *baseline = NULL;
+  *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
+  snprintf(method->name, sizeof method->name, "%s", ways[way].name);
+  if (create(device, way, product, &baseline) != WLM_OK) wlmi_method_fail(method, wlm_error_detail());
+  method->user = baseline;
+  if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
+}
+
+void wlmi_method_cusparse_batch(wlmi_device *device, const wlmi_cusparse_batch *batch, int way, wlmi_method *method) {
+  const wlm_csr *a = &batch->a;
+  const struct product product = {.a = a,
+                                  .n = batch->n,
+                                  .type = WLM_F32,
+                                  .b = batch->b,
+                                  .dense = batch->c,
+                                  .batch = batch->count,
+                                  .entry_stride = a->nnz,
+                                  .b_stride = a->cols * batch->n,
+                                  .dense_stride = a->rows * batch->n};
+  enter(device, way, &product, method, NULL);
+}
+
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
   const int is_sddmm = way == WLMI_CUSPARSE_SDDMM;
   const struct product product = {
@@ -214,22 +248,26 @@ void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *m
       .b = wlmi_operands_find(operands, "b")->buffer.memory,
       .dense = is_sddmm ? wlmi_operands_find(operands, "x")->buffer.memory : operands->output[0].buffer.memory,
       .values = is_sddmm ? operands->output[0].buffer.memory : NULL};
-  struct cusparse *baseline = NULL;
-  *method = (wlmi_method){.enqueue = enqueue, .destroy = destroy};
-  snprintf(method->name, sizeof method->name, "%s", ways[way].name);
-  if (create(operands->device, way, &product, &baseline) != WLM_OK) wlmi_method_fail(method, wlm_error_detail());
-  method->user = baseline;
-  if (preprocess_seconds) *preprocess_seconds = baseline ? baseline->preprocess_seconds : 0;
+  enter(operands->device, way, &product, method, preprocess_seconds);
 }
 
 #else /* a build without the header of cuSPARSE: no device calls any of this */
 
-void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
-  (void)operands, (void)way;
+static void enter_none(wlmi_method *method) {
   *method = (wlmi_method){0};
   wlmi_cusparse_open();
   wlmi_method_fail(method, wlm_error_detail());
+}
+
+void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds) {
+  (void)operands, (void)way;
+  enter_none(method);
   if (preprocess_seconds) *preprocess_seconds = 0;
+}
+
+void wlmi_method_cusparse_batch(wlmi_device *device, const wlmi_cusparse_batch *batch, int way, wlmi_method *method) {
+  (void)device, (void)batch, (void)way;
+  enter_none(method);
 }
 #endif
 

@@ -17,3 +17,15 @@ int wlmi_cusparse_ways(int64_t n);
  * *preprocess_seconds (may be NULL) is the time of the second preprocessing run, because the first one loads code; 0
  * without preprocessing. */
 void wlmi_method_cusparse(const wlmi_operands *operands, int way, wlmi_method *method, double *preprocess_seconds);
+
+/* Products of one pattern, in f32: their values, B and C follow each other without gaps. cuSPARSE steps through columns
+ * and values at once, so colind of `a` has those of all products. */
+typedef struct wlmi_cusparse_batch {
+  wlm_csr a; /* of the first product */
+  int64_t n;
+  int count;
+  const void *b;
+  void *c;
+} wlmi_cusparse_batch;
+/* The same for the strided batch of a way of SpMM. */
+void wlmi_method_cusparse_batch(wlmi_device *device, const wlmi_cusparse_batch *batch, int way, wlmi_method *method);

@@ -244,9 +244,10 @@ done:
 
 /* ---- the command ---- */
 
-static const wlmi_bench_suite *const suites[] = {
-    &wlmi_suite_core,    &wlmi_suite_half,      &wlmi_suite_bf16,      &wlmi_suite_column_major, &wlmi_suite_papers,
-    &wlmi_suite_sampled, &wlmi_suite_selection, &wlmi_suite_operators, &wlmi_suite_minibatch,    &wlmi_suite_dispatch};
+static const wlmi_bench_suite *const suites[] = {&wlmi_suite_core,         &wlmi_suite_half,      &wlmi_suite_bf16,
+                                                 &wlmi_suite_column_major, &wlmi_suite_batch,     &wlmi_suite_papers,
+                                                 &wlmi_suite_sampled,      &wlmi_suite_selection, &wlmi_suite_operators,
+                                                 &wlmi_suite_minibatch,    &wlmi_suite_dispatch};
 enum { SUITES = sizeof suites / sizeof *suites };
 
 const char *wlmi_bench_suite_at(int i, const char **help) {

@@ -19,6 +19,8 @@ wlm_status wlmi_cusparse_open(void);
   X(cusparseSetStream)        \
   X(cusparseCreateCsr)        \
   X(cusparseDestroySpMat)     \
+  X(cusparseCsrSetStridedBatch)   \
+  X(cusparseDnMatSetStridedBatch) \
   X(cusparseCreateDnMat)      \
   X(cusparseDestroyDnMat)     \
   X(cusparseCreateDnVec)      \

@@ -45,6 +45,7 @@ extern const wlmi_bench_suite wlmi_suite_core;         /* every kernel of an f32
 extern const wlmi_bench_suite wlmi_suite_half;         /* the same in f16 */
 extern const wlmi_bench_suite wlmi_suite_bf16;         /* the same in bf16 */
 extern const wlmi_bench_suite wlmi_suite_column_major; /* suite core with column-major B and C */
+extern const wlmi_bench_suite wlmi_suite_batch;        /* 64 products of one pattern at once */
 extern const wlmi_bench_suite wlmi_suite_papers;       /* the steps of GE-SpMM, in GFLOP/s */
 extern const wlmi_bench_suite wlmi_suite_sampled;      /* edge sampling against exact kernels */
 extern const wlmi_bench_suite wlmi_suite_selection;    /* the choice against the best kernel */

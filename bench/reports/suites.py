@@ -181,9 +181,30 @@ def _selection(f: pd.DataFrame) -> Summary:
     return [cases, f"{len(f)} lines.", Table(head, rows), *worst]
 
 
-# ---- minibatch and dispatch ---------------------------------------------------------------------
+# ---- batch, minibatch and dispatch --------------------------------------------------------------
 
 _DIRECTIONS = ("forward", "transposed")
+
+
+def _figure_rows(suite: str, f: pd.DataFrame, worst: int) -> list[list[object]]:
+    """Return a row for each figure of a suite, with so many of its worst cases."""
+    return [
+        [
+            *(x.what, len(x.ratios), f"{x.mean():.2f}x", x.target_text(), x.worst_cases(worst)),
+            x.limit_text(),
+        ]
+        for x in figures(suite, f)
+    ]
+
+
+def _batch(f: pd.DataFrame) -> Summary:
+    cases = table(
+        "matrix | N | products | us | loop us | cuSPARSE us | kernel",
+        "matrix | n | batch | us:.1f | loop_us:.1f | cusparse_us:.1f | variant:`",
+        f,
+    )
+    head = "one call over | cases | geometric mean of the speed-up | target | worst | target"
+    return [cases, f"{len(f)} lines.", Table(head, _figure_rows("batch", f, 3))]
 
 
 def _minibatch(f: pd.DataFrame) -> Summary:
@@ -195,15 +216,8 @@ def _minibatch(f: pd.DataFrame) -> Summary:
         " | baseline_us:.1f | baseline | baseline_us / us:.2fx",
         f,
     )
-    rows = [
-        [
-            *(x.what, len(x.ratios), f"{x.mean():.2f}x", x.target_text(), x.worst_cases(3)),
-            x.limit_text(),
-        ]
-        for x in figures("minibatch", f)
-    ]
     head = "direction | cases | geometric mean of the speed-up | target | worst | target"
-    return [cases, f"{len(f)} lines.", Table(head, rows)]
+    return [cases, f"{len(f)} lines.", Table(head, _figure_rows("minibatch", f, 3))]
 
 
 # Microseconds at most; the last ones are added to the baseline.
@@ -249,6 +263,7 @@ SUITES: dict[str, tuple[Callable[[pd.DataFrame], Summary], dict[str, Collection[
     "half": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "bf16": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
     "column_major": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
+    "batch": (_batch, dict.fromkeys(("matrix", "n", "batch", "us", "loop_us", "variant"))),
     "operators": (_operators, dict.fromkeys(("matrix", "n", "op", "type"))),
     "papers": (_papers, dict.fromkeys(("matrix", "n", "gflops", "best"))),
     "sampled": (_sampled, dict.fromkeys(("matrix", "n", "strategy", "s", "us", "variant"))),

@@ -255,6 +255,21 @@ def test_sampled(summary):
         assert found in text
 
 
+def test_batch(summary):
+    def products(matrix, us, loop, cusparse):
+        line = {"suite": "batch", "matrix": matrix, "n": 32, "batch": 64, "us": us, "variant": "v"}
+        return {**line, "loop_us": loop, "cusparse_us": cusparse}
+
+    text = summary([products("a", 10.0, 90.0, 20.0), products("b", 10.0, 40.0, 5.0)])
+    for found in (
+        "| a | 32 | 64 | 10.0 | 90.0 | 20.0 | `v` |",
+        "| a loop of calls | 2 | 6.00x | at least 1.50x, met | 4.00x (b, N = 32)",
+        "| cuSPARSE's strided batch | 2 | 1.00x | at least 1.50x, missed | 0.50x (b, N = 32)",
+    ):
+        assert found in text
+    assert "| a | 32 | 64 | 10.0 | 90.0 | - | `v` |" in summary([products("a", 10.0, 90.0, None)])
+
+
 def test_minibatch(summary):
     def blocks(n, direction, us, cusparse, openmp=None):
         line = {"suite": "minibatch", "graph": "g", "n": n, "direction": direction, "us": us}
