@@ -409,12 +409,15 @@ local function arguments_of(problem)
     args:gsub("\n};\n", "\n  struct wlm_attention attention;\n" .. (product and "  struct wlm_products products;\n" or "") .. "};\n", 1)
 end
 
+-- What makes kernels of a batch of those that follow.
+local function batch_of(target) return plain "prelude/batch.h" .. plain("prelude/" .. target .. "_batch.h") end
+
 -- A whole source. registers: of a thread, 0 = not limited; `problem` is nil for a program without an operator block;
 -- hashes: it computes with random numbers; then what stands behind the prelude.
 local function assemble(arguments, registers, target, problem, hashes, ...)
   return table.concat {
     arguments, registers > 0 and engine.plain(("#define WLM_REGISTERS %d\n"):format(registers), "registers of a thread") or "",
-    plain("prelude/" .. target .. ".h"), problem and problem.batch and plain "prelude/batch.h" .. plain("prelude/" .. target .. "_batch.h") or "",
+    plain("prelude/" .. target .. ".h"), problem and problem.batch and batch_of(target) or "",
     problem and operators.has_halves(problem) and plain "prelude/half.h" or "",
     hashes and plain "prelude/sampling.h" or "", ...,
   }
@@ -492,8 +495,8 @@ function variants.blocks(rowptr_type, colind_type)
   return program("blocks", types, passes)
 end
 
--- Copies arrays between columns and rows, for elements of 2, 4 and 8 bytes (runtime/dispatch/layout.c launches its
--- kernels).
+-- Copies arrays between columns and rows, for elements of 2, 4 and 8 bytes, those of a batch in one launch
+-- (runtime/dispatch/layout.c launches its kernels).
 function variants.layout(limits)
   local cuda, passes = limits.target == "cuda", {}
   for _, to in ipairs { "rows", "columns" } do
@@ -506,8 +509,9 @@ function variants.layout(limits)
   end
   local text = rendered(cuda and "programs/layout.cu.in" or "programs/layout.c.in", { passes = passes, wide = 16 })
   return {
-    source = assemble(plain "prelude/args.h", cuda and 40 or 0, limits.target, nil, false, text), passes = passes,
-    workspace = {}, prepared = {}, registers = cuda and 40 or 0, deterministic = true, split = "none",
+    source = assemble(arguments_of { batch = true }, cuda and 40 or 0, limits.target, nil, false, batch_of(limits.target), text),
+    passes = passes, workspace = {}, prepared = {}, registers = cuda and 40 or 0, deterministic = true, batch = true,
+    split = "none",
   }
 end
 

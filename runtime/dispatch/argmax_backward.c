@@ -57,11 +57,12 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
   const int64_t a_rows = plan->shape.is_transposed ? args.cols : args.rows;
   const wlmi_work work = {a_rows + 1, layout->size, 0, layout->size ? call->workspace : NULL};
   if (status == WLM_OK) status = wlmi_check_overlap(function, shape, arrays, &work, &args);
-  if (status == WLM_OK) status = wlmi_layout_begin(shape, arrays, layout, call->workspace, &args, given, call->stream);
+  if (status == WLM_OK)
+    status = wlmi_layout_begin(shape, arrays, layout, call->workspace, 1, &args, given, call->stream);
   if (status != WLM_OK) return status;
   for (int i = 0; i < WLMI_BACKWARD_PASSES; i++) {
     status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
     if (status != WLM_OK) return status;
   }
-  return wlmi_layout_end(shape, arrays, layout, &args, given, call->stream);
+  return wlmi_layout_end(shape, arrays, layout, 1, &args, given, call->stream);
 }

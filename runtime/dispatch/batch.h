@@ -4,8 +4,8 @@
 #include "runtime/dispatch/plan.h"
 
 /* Decides how many products a launch computes, and makes the workspace large enough for them. Of a problem without a
- * batch that is one. Kernels that compute no batch, copies of column-major arrays, and a slow axis that needs z of the
- * grid (templates/prelude/cuda_batch.h) get one at a time, too. */
+ * batch that is one. Kernels that compute no batch, and a slow axis that needs z of the grid
+ * (templates/prelude/cuda_batch.h), get one at a time, too. */
 void wlmi_batch_bind(const wlmi_shape *shape, wlmi_bound *bound);
 
 /* Checks the strides of a call and copies them to the arguments of its kernels, which have its arrays already.

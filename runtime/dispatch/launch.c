@@ -29,14 +29,18 @@ wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t u
   return WLM_OK;
 }
 
+void wlmi_launch_repeat(wlmi_launch *launch, int64_t products) {
+  launch->products = products;
+  launch->grid[2] *= (unsigned int)products;
+  launch->unit_blocks *= products;
+}
+
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when, int64_t products,
                            const struct wlm_args *args, void *stream) {
   for (int i = 0; i < shape->pass_count; i++) {
     wlmi_launch launch = bound->launches[i];
     if (shape->passes[i].when != when || !launch.unit_blocks) continue;
-    launch.products = products;
-    launch.grid[2] *= (unsigned int)products;
-    launch.unit_blocks *= products;
+    wlmi_launch_repeat(&launch, products);
     WLM_CHECK(shape->device->ops->launch(shape->device, &launch, args, stream));
   }
   return WLM_OK;

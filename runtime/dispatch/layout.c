@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/pointer.h"
+#include "runtime/dispatch/batch.h"
 
 static int is_copied(const wlmi_array *array) { return array->by_columns && array->columns > 1; }
 
@@ -58,13 +59,15 @@ wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, 
 enum { TO_ROWS, TO_COLUMNS };
 
 static wlm_status copy_all(const wlmi_shape *shape, const wlmi_array *array, const wlmi_copy *copy, int direction,
-                           const wlmi_given *from, const wlmi_given *to, void *stream) {
-  const struct wlm_args args = {
-      .rows = copy->lines, .n = array->columns, .b = from->address, .ldb = from->ld, .c = to->address, .ldc = to->ld};
+                           int64_t products, const wlmi_given *from, const wlmi_given *to, void *stream) {
+  const struct wlm_batch_launch launch_args = {
+      {.rows = copy->lines, .n = array->columns, .b = from->address, .ldb = from->ld, .c = to->address, .ldc = to->ld},
+      {.count = products, .b = from->stride, .c = to->stride}};
   wlmi_launch launch = copy->launch;
   if (!launch.unit_blocks) return WLM_OK;
   launch.kernel = shape->layout_kernels[3 * direction + (array->size == 2 ? 0 : array->size == 4 ? 1 : 2)];
-  return shape->device->ops->launch(shape->device, &launch, &args, stream);
+  wlmi_launch_repeat(&launch, products);
+  return shape->device->ops->launch(shape->device, &launch, &launch_args.args, stream);
 }
 
 static int is_read(const wlmi_array *array, const struct wlm_args *args) {
@@ -72,35 +75,46 @@ static int is_read(const wlmi_array *array, const struct wlm_args *args) {
                           : array->need != WLMI_NEED_NEVER;
 }
 
+/* Bytes from the copies of one product to those of the next one: each product has a workspace of its own. */
+static long long stride_of_copies(int64_t products, const void *kernel) {
+  const struct wlm_batch_launch *launch = kernel;
+  return products > 1 ? launch->batch.workspace : 0;
+}
+
 wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream) {
+                             void *workspace, int64_t products, void *kernel, wlmi_given given[WLMI_MOST_COPIES],
+                             void *stream) {
   char *const to = kernel;
+  const long long stride = stride_of_copies(products, kernel);
   for (int i = 0; i < layout->count; i++) { /* several may have one leading dimension */
     const wlmi_array *array = &arrays->list[layout->copies[i].array];
     memcpy(&given[i].address, to + array->to, sizeof given[i].address);
     memcpy(&given[i].ld, to + array->ld_to, sizeof given[i].ld);
+    given[i].stride = products > 1 ? wlmi_batch_stride(array, kernel) : 0;
   }
   for (int i = 0; i < layout->count; i++) {
     const wlmi_copy *copy = &layout->copies[i];
     const wlmi_array *array = &arrays->list[copy->array];
-    const wlmi_given place = {(char *)workspace + copy->offset, copy->ld};
+    const wlmi_given place = {(char *)workspace + copy->offset, copy->ld, stride};
     memcpy(to + array->ld_to, &place.ld, sizeof place.ld);
+    if (products > 1) memcpy(to + array->stride_to, &stride, sizeof stride);
     if (!given[i].address) continue;
     memcpy(to + array->to, &place.address, sizeof place.address);
-    if (is_read(array, kernel)) WLM_CHECK(copy_all(shape, array, copy, TO_ROWS, &given[i], &place, stream));
+    if (is_read(array, kernel)) WLM_CHECK(copy_all(shape, array, copy, TO_ROWS, products, &given[i], &place, stream));
   }
   return WLM_OK;
 }
 
 wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           const void *kernel, const wlmi_given given[WLMI_MOST_COPIES], void *stream) {
+                           int64_t products, const void *kernel, const wlmi_given given[WLMI_MOST_COPIES],
+                           void *stream) {
   for (int i = 0; i < layout->count; i++) {
     const wlmi_copy *copy = &layout->copies[i];
     const wlmi_array *array = &arrays->list[copy->array];
-    wlmi_given place = {NULL, copy->ld};
+    wlmi_given place = {NULL, copy->ld, stride_of_copies(products, kernel)};
     if (!array->is_output || !given[i].address) continue;
     memcpy(&place.address, (const char *)kernel + array->to, sizeof place.address);
-    WLM_CHECK(copy_all(shape, array, copy, TO_COLUMNS, &place, &given[i], stream));
+    WLM_CHECK(copy_all(shape, array, copy, TO_COLUMNS, products, &place, &given[i], stream));
   }
   return WLM_OK;
 }

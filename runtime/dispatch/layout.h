@@ -12,16 +12,19 @@ int wlmi_has_columns(const wlmi_arrays *arrays);
 wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, const struct wlm_args *args,
                             size_t used, wlmi_layout *layout);
 
-/* The pointers and leading dimensions of a call, while its kernels have those of the copies. */
+/* The pointers and leading dimensions of a call, while its kernels have those of the copies; of a batch, whose products
+ * are copied together, also the bytes from one product's array to the next one's. */
 typedef struct wlmi_given {
   void *address;
-  long long ld;
+  long long ld, stride;
 } wlmi_given;
 
 /* Enqueues the copies of what is read, and lets the kernels' arguments, which hold the caller's arrays, name the
- * copies. C is read where beta is not 0. */
+ * copies. C is read where beta is not 0. products: of this launch. */
 wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream);
+                             void *workspace, int64_t products, void *kernel, wlmi_given given[WLMI_MOST_COPIES],
+                             void *stream);
 /* Enqueues the copies of what the kernels wrote. */
 wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           const void *kernel, const wlmi_given given[WLMI_MOST_COPIES], void *stream);
+                           int64_t products, const void *kernel, const wlmi_given given[WLMI_MOST_COPIES],
+                           void *stream);

@@ -282,9 +282,9 @@ static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kerne
   const wlmi_layout *layout = &bound->layout;
   const int64_t products = shape->is_batched ? kernel->batch.batch.count : 1;
   if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
-  WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, kernel, given, stream));
+  WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, products, kernel, given, stream));
   WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream));
-  return wlmi_layout_end(shape, &shape->arrays, layout, kernel, given, stream);
+  return wlmi_layout_end(shape, &shape->arrays, layout, products, kernel, given, stream);
 }
 
 static wlm_status launch_batch(const wlmi_shape *shape, const wlmi_bound *bound, const kernel_args *kernel,

@@ -137,6 +137,8 @@ wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, co
 /* The grid of one pass. */
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch);
+/* Lets a launch of one product compute several of a batch. */
+void wlmi_launch_repeat(wlmi_launch *launch, int64_t products);
 /* Enqueues the passes of a kind; args is the first member of the kernels' argument struct. `products` is 1, but for a
  * batch (runtime/dispatch/batch.h). */
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when, int64_t products,

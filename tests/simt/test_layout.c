@@ -34,12 +34,13 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
   const int64_t by_columns = lines + more, by_rows = n + more;
   dense from = dense_make(lines, n, size, !to_columns, to_columns ? by_rows : by_columns),
         to = dense_make(lines, n, size, to_columns, to_columns ? by_columns : by_rows);
-  const struct wlm_args args = {.rows = lines,
-                                .n = n,
-                                .b = from.memory,
-                                .ldb = to_columns ? by_rows : by_columns,
-                                .c = to.memory,
-                                .ldc = to_columns ? by_columns : by_rows};
+  const struct wlm_batch_launch args = {{.rows = lines,
+                                         .n = n,
+                                         .b = from.memory,
+                                         .ldb = to_columns ? by_rows : by_columns,
+                                         .c = to.memory,
+                                         .ldc = to_columns ? by_columns : by_rows},
+                                        {.count = 1}};
   const wlmi_extent extent = {.rows = lines, .n = n};
   wlmi_launch launch;
   void *kernel = kernels[3 * to_columns + (size == 2 ? 0 : size == 4 ? 1 : 2)];
@@ -50,7 +51,7 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
   simt_device_seed(device, seed);
   assert_status(
       WLM_OK, wlmi_launch_make(&pass, WLMI_TARGET_CUDA, wlmi_pass_unit_blocks(&pass, &extent, 0), n, kernel, &launch));
-  assert_status(WLM_OK, device->ops->launch(device, &launch, &args, NULL));
+  assert_status(WLM_OK, device->ops->launch(device, &launch, &args.args, NULL));
   for (int64_t i = 0; i < lines; i++)
     for (int64_t j = 0; j < n; j++)
       for (size_t k = 0; k < size; k++) {
