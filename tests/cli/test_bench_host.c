@@ -112,12 +112,9 @@ TEST(suite_column_major_is_checked) {
 
 /* 64 products with values of their own, all of which are compared with float64. */
 TEST(suite_batch_is_checked) {
-  command c;
   char results[320], *value;
   snprintf(results, sizeof results, "%s/batch.jsonl", folder.path);
-  command_expect(&c, &folder, 0, "bench", "batch", "--device", "host", "--samples", "3", "-n", "9", "--out", results,
-                 "uniform:rows=300,d=5");
-  command_release(&c);
+  RUN(0, "bench", "batch", "--device", "host", "--samples", "3", "-n", "9", "--out", results, "uniform:rows=300,d=5");
   char *text = text_of(results), *line = line_of(text, 0);
   assert_json_at(line, "$.suite", "batch");
   assert_json_at(line, "$.batch", "64");

@@ -256,11 +256,10 @@ static void compile_helper(const wlmi_program *program) {
 /* The kernels of wlm_csr_from_bsr for all types of indices, and those that copy column-major arrays: without local
  * memory. */
 TEST(helpers_compile) {
-  wlmi_generator *generator;
   wlmi_program program;
   wlmi_spec spec;
   test_needs_nvrtc();
-  assert_status(WLM_OK, wlmi_generator_create(NULL, &generator));
+  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int types = 0; types < 4; types++) {
     const wlm_index rowptr = (wlm_index)(types % 2), colind = (wlm_index)(types / 2);
     assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_BLOCKS, rowptr, colind, 0, &program));

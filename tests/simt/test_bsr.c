@@ -4,12 +4,9 @@
 #include "support/test.h"
 
 TEST(every_kind_of_blocks) {
-  wlm_context_options options = WLM_CONTEXT_OPTIONS_INIT;
-  wlm_context *context;
-  wlmi_device *device;
-  options.database = options.system_database = options.kernel_cache = "";
-  assert_status(WLM_OK, simt_device_open(&device));
-  assert_status(WLM_OK, wlmi_context_create_on(device, &options, &context));
+  wlm_context_options options = BARE_OPTIONS();
+  GET(wlmi_device *, device, simt_device_open(&device));
+  GET(wlm_context *, context, wlmi_context_create_on(device, &options, &context));
   blocks_check(context);
   wlm_context_destroy(context);
 }
