@@ -233,8 +233,8 @@ static int64_t take_ld(wlmi_operands *operands, const wlmi_array *array, int64_t
   memcpy(&given, struct_of(operands, array, 0) + array->ld_from, sizeof given);
   if (operands->message && ld == operands->spec.problem.n)
     given = array->is_output ? operands->call.ldc : operands->call.ldb;
-  if (given && !is_by_columns(array)) ld = given;
-  const int64_t of_call = is_by_columns(array) ? lines : ld;
+  if (given && !array->by_columns) ld = given;
+  const int64_t of_call = array->by_columns ? lines : ld; /* also of one column */
   for (int of_host = 0; of_host < 2; of_host++)
     memcpy(struct_of(operands, array, of_host) + array->ld_from, of_host ? &ld : &of_call, sizeof ld);
   return ld;

@@ -446,10 +446,10 @@ class _Filled:
         view.narrow(dim, 0, first).copy_(source, non_blocking=True)
         if more:
             place = view.narrow(dim, first, more)
-            ghosts = torch.empty(place.shape, dtype=place.dtype)
+            ghosts = torch.empty(place.shape, dtype=place.dtype, pin_memory=True)
             real = source.narrow(dim, 0, min(first, more))  # as many as are copied
             self._add_ghosts(name, _array(ghosts), _array(real))
-            place.copy_(ghosts)
+            place.copy_(ghosts, non_blocking=True)
 
     def _fill(self, name: tuple[int, str], out: Any, source: Any) -> None:
         """The lines of an attribute, and those of ghosts behind them."""

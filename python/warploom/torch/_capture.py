@@ -355,6 +355,7 @@ class _Watch:
     def __init__(self, cuda: Any = None) -> None:
         self.reason: str | None = None
         self._cuda = cuda
+        self._thread = threading.get_ident()
         self._warnings = warnings.catch_warnings()
         self._random = torch.get_rng_state(), random.getstate()
 
@@ -372,7 +373,8 @@ class _Watch:
     def _see(self, message: Any, category: Any, filename: str, line: int, *rest: Any) -> None:
         text = str(message)
         if text.startswith(_WAITS):
-            self.reason = f"{place()} waits for the GPU"
+            if threading.get_ident() == self._thread:  # others may fill batches meanwhile
+                self.reason = f"{place()} waits for the GPU"
         elif text.startswith(_EMPTY):
             self.reason = "it does nothing on the GPU"
         else:

@@ -325,13 +325,16 @@ class Rows:
         return self.divide(y) if name == "mean" else y
 
     def sum_of_line(self, src: Tensor) -> Tensor | None:
-        """The sum of each row of a src with one dimension, which needs none of the views that take
-        as long as a small sum does; None where it has more, or the library computes."""
-        if type(self) is not Rows or src.shape != self._given.shape or src.dim() > 1:
+        """The sum of each row of a src with one column, which needs none of the views that take as
+        long as a small sum does; None where it has more, or the library computes."""
+        dim, index = self._dims[0], self._given
+        if type(self) is not Rows or src.numel() != index.numel() or index.dim() > 1:
             return None
         if src.dtype in _HALVES:
             return None
-        return src.new_zeros(self.rows).scatter_add_(0, self._given.long(), src)
+        shape = [*src.shape]
+        shape[dim] = self.rows
+        return src.new_zeros(shape).scatter_add_(dim, index.long().view(src.shape), src)
 
     def extreme(self, x: Tensor, name: str, want_places: bool) -> tuple[Tensor, Tensor | None]:
         """The maximum or minimum of each row, and the first line of the part that has it: the

@@ -506,3 +506,21 @@ def test_bad_input():
         wt.capture(print, 0)
     with pytest.raises(ValueError, match="edges: 'sorted' is not 'changing' or None"):
         wt.capture(print, edges="sorted")
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_waits_of_other_threads(cuda, waits):
+    """A thread that fills a batch meanwhile may wait for the GPU."""
+
+    def wait():
+        warnings.warn(_capture._WAITS, stacklevel=1)
+
+    watch = _capture._Watch(cuda)
+    with watch:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join()
+        assert watch.reason is None
+        if waits:
+            wait()
+    assert bool(watch.reason) == waits
