@@ -33,12 +33,16 @@ class Least(NamedTuple):
 
     sums: int
     steps: int  # sums with a gradient
+    columns_of_sums: int
     others: int
     columns: int  # of others, where the index is new and must be sorted first
 
 
 # By device. On the H200 one call takes as long both ways at these sizes, or longer below.
-LEAST = {"cpu": Least(1 << 14, 1 << 14, 1 << 12, 4), "cuda": Least(1 << 16, 1 << 22, 1 << 14, 64)}
+LEAST = {
+    "cpu": Least(1 << 14, 1 << 14, 1, 1 << 12, 4),
+    "cuda": Least(1 << 16, 1 << 22, 2, 1 << 14, 64),
+}
 _HALVES = (torch.float16, torch.bfloat16)
 # Elements of src behind the reduced dimension from which on dimensions before it are left there.
 # Below, they become columns, which copies src.
@@ -126,7 +130,9 @@ def _is_walked(src: Tensor, reduce: str, lines: int, is_known: bool) -> bool:
     if src.is_cuda and is_deterministic():  # PyTorch's operators add in any order
         return True
     if reduce in ("sum", "add"):
-        return is_known and src.numel() >= (least.steps if src.requires_grad else least.sums)
+        if not is_known or src.numel() < least.columns_of_sums * lines:
+            return False
+        return src.numel() >= (least.steps if src.requires_grad else least.sums)
     # PyTorch's product is up to 1000 times slower where many lines have the same row.
     is_sorted_now = reduce == "mul" or src.numel() >= least.columns * lines
     return src.numel() >= least.others and (is_known or is_sorted_now)

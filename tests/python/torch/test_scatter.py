@@ -41,7 +41,7 @@ def compute_by(road, monkeypatch):
     """Let PyTorch's operators ("torch") or the library ("walk") compute, also of new indices."""
     size = 0 if road == "walk" else 1 << 62
     original = _rows._is_walked
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(size, size, size, 0)))
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(size, size, 0, size, 0)))
     monkeypatch.setattr(_rows, "_is_walked", lambda src, _, *rest: original(src, "mul", *rest))
 
 
@@ -452,7 +452,7 @@ def test_results_may_be_changed(road, device):
 
 
 def test_an_index_is_sorted_once(walks, monkeypatch):
-    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0, 0)))
+    monkeypatch.setattr(_rows, "LEAST", dict.fromkeys(_rows.LEAST, Least(0, 0, 0, 0, 0)))
     src, edges = torch.ones(EXTENT, 2), torch.stack([index_of((EXTENT,), 0)] * 2)
     for _ in range(5):
         scatter.scatter_sum(src, edges[1], 0, dim_size=ROWS)  # a new view each time
