@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from types import FrameType
 from typing import NamedTuple
 
 import torch
@@ -90,10 +91,16 @@ class _Inputs(FullBatch):
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after so many seconds of the body."""
+    """Raise TimeoutError after so many seconds of the body, but not within an import, which would
+    leave half a module to this process."""
     late: list[TimeoutError] = []
 
-    def stop(*_: object) -> None:
+    def stop(_: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                signal.setitimer(signal.ITIMER_REAL, 0.01, 1)
+                return
+            frame = frame.f_back
         late.append(TimeoutError(f"not ready after {seconds:g} s"))
         raise late[0]
 

@@ -105,7 +105,7 @@ def _own(function: str, inputs: _Inputs, is_fresh: bool = False) -> Reduce:
 
 def _sized(reduce: Reduce, least: int) -> Reduce:
     """The same where the library computes from so many elements on, also of new indices."""
-    sizes = dict.fromkeys(_rows.LEAST, _rows.Least(least, least, least, 0))
+    sizes = dict.fromkeys(_rows.LEAST, _rows.Least(least, least, 0, least, 0))
     original = _rows._is_walked
 
     def is_walked(src: Tensor, reduce: str, lines: int, is_known: bool) -> bool:

@@ -1,8 +1,10 @@
 """The benchmarks: sampled batches, the command, and its summary."""
 
 import functools
+import importlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -296,6 +298,18 @@ def test_compiled(tmp_path, capsys):
     )
     with pytest.raises(ValueError, match="--models: sage is unknown"):
         main([*arguments, "--models", "sage"])
+
+
+def test_an_import_is_not_cut_short(tmp_path, monkeypatch):
+    """Later cases would find half a module."""
+    compiled = pytest.importorskip("bench.pytorch.compiled")
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.2)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TimeoutError), compiled._limited(0.01):
+        module = importlib.import_module("slow_module")
+        while True:
+            pass
+    assert module.whole and sys.modules.pop("slow_module") is module
 
 
 def test_other_losses_have_no_time(tmp_path, monkeypatch):
