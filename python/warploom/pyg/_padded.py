@@ -165,7 +165,7 @@ def _one_ahead(
 
     A batch is drawn when the one before it was made, so a loader may have one memory for all.
     """
-    with ThreadPoolExecutor(1) as thread:
+    with ThreadPoolExecutor(1, "warploom-padded") as thread:
         waiting = [thread.submit(function(), batch) for batch in islice(batches, 1)]
         while waiting:
             made, failure = waiting.pop().result(), None

@@ -555,5 +555,6 @@ def test_one_batch_ahead():
     assert list(_padded._one_ahead(iter([]), lambda: double)) == []
     found = _padded._one_ahead(batches(), lambda: double)
     next(found)
+    threads = [one for one in threading.enumerate() if "warploom-padded" in one.name]
     found.close()
-    assert not [one for one in threading.enumerate() if "ThreadPool" in one.name]
+    assert len(threads) == 1 and not threads[0].is_alive()
