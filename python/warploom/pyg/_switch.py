@@ -64,9 +64,11 @@ def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[
             return run(original, *args, **kwargs)
 
         # torch.jit.script compiles the source of the original, and looks up its names in the
-        # globals of the wrapper, which reads none itself.
+        # globals of the wrapper, which reads none itself. torch.compile limits how often it
+        # compiles a code object, so each function has its own.
+        code = wrapper.__code__.replace(co_name=original.__name__)
         made: Any = types.FunctionType(
-            wrapper.__code__, original.__globals__, wrapper.__name__, None, wrapper.__closure__
+            code, original.__globals__, wrapper.__name__, None, wrapper.__closure__
         )
         made.is_accelerated = True
         known[original] = functools.wraps(original)(made)

@@ -486,8 +486,16 @@ def test_wrong_size():
         SAGEConv(8, 5)((features(30), features(30)), edges(120), (31, 30))
 
 
+def test_code_objects():
+    """torch.compile limits how often it compiles one, so classes must not share it."""
+    functions = [cls.forward for cls in (GCNConv, SAGEConv, GINConv)] + [SAGEConv.propagate]
+    assert all(function.is_accelerated for function in functions)
+    assert len({id(function.__code__) for function in functions}) == len(functions)
+
+
 @pytest.mark.parametrize("make", [GCNConv, SAGEConv, gin])
 def test_compiled(make):
+    torch._dynamo.reset()  # what other tests compiled counts, too
     layer, edge_index = make(8, 5), edges(120)
     expected = layer(features(30), edge_index)
     with warploom.pyg.accelerate():
