@@ -34,14 +34,7 @@ WIDTHS = {
     "tolokers": (10, 256, 2),
     "pubmed": (500, 16, 3),
 }
-MODELS = {
-    "gcn": "gcn",
-    "sage": "sage-mean",
-    "gin": "gin",
-    "graph": "graph",
-    "sg": "sg",
-    "tag": "tag",
-}
+MODELS = ("gcn", "sage", "gin", "graph", "sg", "tag")
 WAYS: dict[str, dict[str, Any] | None] = {
     "pyg": None,
     "before": {"reorder": False, "keep": 0},
@@ -61,7 +54,7 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Settings(GraphSettings):
     graphs: tuple[str, ...] = tuple(WIDTHS)
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     samples: int = 5
 
 
@@ -80,7 +73,8 @@ class _Model(nn.Module):
         super().__init__()
         inputs, hidden, classes = widths
         sizes = [(inputs, classes)] if kind == "sg" else [(inputs, hidden), (hidden, classes)]
-        self.layers = nn.ModuleList([layer(MODELS[kind], *size) for size in sizes])
+        name = "sage-mean" if kind == "sage" else kind
+        self.layers = nn.ModuleList([layer(name, *size) for size in sizes])
 
     def forward(self, x: Tensor, edges: Tensor) -> Tensor:
         for number, one in enumerate(self.layers):
