@@ -122,19 +122,16 @@ class Padded:
             self._learn(first)
             batches = chain(first, batches)
         if self.device.type == "cuda":
-            yield from _one_ahead(batches, self._pad_on_stream)
+            placed = ((torch.cuda.current_stream(self.device), data) for data in batches)
+            yield from _one_ahead(placed, self._pad_on_stream)
         else:
             yield from map(self.pad, batches)
 
-    def _pad_on_stream(self) -> Callable[[Any], Any]:
-        """`pad` for another thread, on the stream that is the current one of this thread."""
-        stream = torch.cuda.current_stream(self.device)
-
-        def pad(data: Any) -> Any:
-            with torch.cuda.stream(stream):
-                return self.pad(data)
-
-        return pad
+    def _pad_on_stream(self, placed: tuple[torch.cuda.Stream, Any]) -> Any:
+        """`pad` for a batch and the stream that was current where it was drawn, in any thread."""
+        stream, data = placed
+        with torch.cuda.stream(stream):
+            return self.pad(data)
 
     def _learn(self, batches: list[Any]) -> None:
         """Learn sizes, and which attributes belong to nodes, edges or graphs."""
@@ -158,19 +155,17 @@ class Padded:
         return made
 
 
-def _one_ahead(
-    batches: Iterator[Any], function: Callable[[], Callable[[Any], Any]]
-) -> Iterator[Any]:
-    """What functions make of the batches, in a thread, while the caller works with the one before.
+def _one_ahead(batches: Iterator[Any], function: Callable[[Any], Any]) -> Iterator[Any]:
+    """`function` of each batch, which a thread computes while the caller has the one before.
 
-    A batch is drawn when the one before it was made, so a loader may have one memory for all.
+    A batch is drawn when the one before it was computed, so a loader may have one memory for all.
     """
     with ThreadPoolExecutor(1, "warploom-padded") as thread:
-        waiting = [thread.submit(function(), batch) for batch in islice(batches, 1)]
+        waiting = [thread.submit(function, batch) for batch in islice(batches, 1)]
         while waiting:
             made, failure = waiting.pop().result(), None
             try:
-                waiting = [thread.submit(function(), batch) for batch in islice(batches, 1)]
+                waiting = [thread.submit(function, batch) for batch in islice(batches, 1)]
             except Exception as error:  # follows the batch before it
                 failure = error
             yield made

@@ -543,17 +543,17 @@ def test_one_batch_ahead():
 
     for _ in range(2):
         events.clear()
-        found = _padded._one_ahead(batches(), lambda: double)
+        found = _padded._one_ahead(batches(), double)
         assert next(found) == 0 and events == ["draw 0", "draw 1"]
         assert [next(found) for _ in range(3)] == [2, 4, 6]
         with pytest.raises(OSError, match="no more"):
             next(found)
-    found = _padded._one_ahead(iter([[1], ["x", None]]), lambda: lambda batch: batch[0] + 1)
+    found = _padded._one_ahead(iter([[1], ["x", None]]), lambda batch: batch[0] + 1)
     assert next(found) == 2
     with pytest.raises(TypeError):  # of the function
         next(found)
-    assert list(_padded._one_ahead(iter([]), lambda: double)) == []
-    found = _padded._one_ahead(batches(), lambda: double)
+    assert list(_padded._one_ahead(iter([]), double)) == []
+    found = _padded._one_ahead(batches(), double)
     next(found)
     threads = [one for one in threading.enumerate() if "warploom-padded" in one.name]
     found.close()
