@@ -43,9 +43,9 @@ struct product {
   const void *b; /* cols x n */
   void *dense;   /* rows x n: C, or dC, which is only read */
   void *values;  /* of SDDMM: the nnz results */
-  int batch;     /* of SpMM; 0 = none. Elements from one product's to the next one's: */
-  int64_t entry_stride, b_stride,
-      dense_stride; /* entry_stride: of colind and the values, which cuSPARSE has in common */
+  int batch;     /* of SpMM; 0 = none */
+  /* Elements from one product's to the next one's. entry_stride: of colind and of the values. */
+  int64_t entry_stride, b_stride, dense_stride;
 };
 
 struct cusparse {

@@ -520,8 +520,7 @@ WLM_API wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *
 WLM_API wlm_status wlm_plan_create_variant(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                            const char *variant, wlm_plan **plan);
 
-/* ---- CSR from a list of edges, or from blocks
- * ----------------------------------------------------------------------------- */
+/* ---- CSR from a list of edges, or from blocks ------------------------------------------------------------- */
 
 /* The arguments of wlm_csr_from_coo: what it reads, then what it writes. All arrays are in device memory. */
 typedef struct wlm_coo {

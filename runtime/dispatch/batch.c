@@ -4,16 +4,16 @@
 
 #include "core/base/pointer.h"
 
-/* What a launch computes at most: z of a grid ends here. */
-enum { MOST_TOGETHER = 65535 };
+/* What a launch computes at most: z of its grid counts the products. */
+enum { MOST_TOGETHER = WLMI_GRID_FOLD };
 /* From this size on, the products of a batch fill a device without each other. */
 static const size_t most_workspace = 32 << 20;
 
 static int needs_z(const wlmi_shape *shape, const wlmi_bound *bound) {
   for (int i = 0; i < shape->pass_count; i++)
-    if (bound->launches[i].grid[1] >= 65535) return 1;
+    if (bound->launches[i].grid[1] >= WLMI_GRID_FOLD) return 1;
   for (int i = 0; i < bound->layout.count; i++)
-    if (bound->layout.copies[i].launch.grid[1] >= 65535) return 1;
+    if (bound->layout.copies[i].launch.grid[1] >= WLMI_GRID_FOLD) return 1;
   return 0;
 }
 

@@ -25,6 +25,9 @@ typedef struct wlmi_device_info {
   int most_loaded; /* programs that stay loaded while nothing uses them; 0 = all, since a captured graph may use them */
 } wlmi_device_info;
 
+/* Where y and z of a CUDA grid end. */
+enum { WLMI_GRID_FOLD = 65535 };
+
 /* One kernel launch, known completely when a plan is bound. */
 typedef struct wlmi_launch {
   void *kernel;         /* CUfunction, or a host function pointer */

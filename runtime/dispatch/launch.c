@@ -8,7 +8,7 @@
 
 wlm_status wlmi_launch_make(const wlmi_pass *pass, wlmi_target target, int64_t units, int64_t n, void *kernel,
                             wlmi_launch *launch) {
-  const int64_t fast_limit = INT32_MAX, fold = 65535; /* of a CUDA grid's x, and of its y and z */
+  const int64_t fast_limit = INT32_MAX, fold = WLMI_GRID_FOLD; /* of a CUDA grid's x, and of its y and z */
   const int64_t columns = wlmi_pass_column_blocks(pass, n);
   *launch = (wlmi_launch){.kernel = kernel,
                           .unit_blocks = units,

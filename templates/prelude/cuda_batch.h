@@ -1,6 +1,6 @@
 
 /* A kernel of a batch: z of its grid counts the products, and y the blocks of the slow axis. Where the slow axis needs
- * both, products are launched one by one (wlmi_bind). Templates do not see any of this. */
+ * both, products are launched one by one (wlmi_batch_bind). Templates do not see any of this. */
 WLM_FN int wlm_is_folded(void) { return gridDim.y == 65535; }
 WLM_FN long long wlm_slow_block_of_product(void) { return wlm_is_folded() ? wlm_slow_block() : blockIdx.y; }
 #define wlm_slow_block wlm_slow_block_of_product

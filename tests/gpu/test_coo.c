@@ -7,14 +7,6 @@
 /* CU_STREAM_PER_THREAD: kernels may overlap on it, unlike on the legacy stream. */
 #define STREAM ((void *)2)
 
-static wlm_context *open_context(void) {
-  test_gpu();
-  test_needs_nvrtc();
-  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
-  GET(wlm_context *, context, wlm_context_create(&options, &context));
-  return context;
-}
-
 static void convert(void *user, const wlm_coo *coo) {
   wlmi_device *device = wlmi_context_device(user);
   const size_t index = (size_t)coo->nnz * (coo->index_type == WLM_I64 ? 8 : 4);
@@ -43,7 +35,7 @@ static void convert(void *user, const wlm_coo *coo) {
 }
 
 TEST(every_list) {
-  wlm_context *context = open_context();
+  wlm_context *context = test_gpu_context();
   for (int number = 0; number < coo_case_count(); number++) {
     const coo_case c = coo_case_of(number);
     coo_check(&c, (uint64_t)number + 1, convert, context);
@@ -57,7 +49,7 @@ TEST(large_lists) {
       {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32, 1},
       {20000000, 1000, 1000000, 0, 1, WLM_I32, WLM_I64, WLM_I64, 0},
   };
-  wlm_context *context = open_context();
+  wlm_context *context = test_gpu_context();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) coo_check(&cases[i], i + 1, convert, context);
   wlm_context_destroy(context);
 }

@@ -5,17 +5,9 @@
 #include "support/strided_check.h"
 #include "support/test.h"
 
-static wlm_context *open_context(void) {
-  test_gpu();
-  test_needs_nvrtc();
-  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
-  GET(wlm_context *, context, wlm_context_create(&options, &context));
-  return context;
-}
-
 TEST(every_product_in_every_layout) {
   static const int64_t widths[] = {16, 7, 1};
-  wlm_context *context = open_context();
+  wlm_context *context = test_gpu_context();
   for (int p = 0; p < STRIDED_PRODUCTS; p++)
     for (int l = 0; l < STRIDED_LAYOUTS; l++) {
       const int64_t n = strided_products[p].heads ? 16 : widths[(p + l) % 3];
@@ -25,7 +17,7 @@ TEST(every_product_in_every_layout) {
 }
 
 TEST(every_family_with_batches) {
-  wlm_context *context = open_context();
+  wlm_context *context = test_gpu_context();
   for (int p = 0; p < STRIDED_PRODUCTS; p++)
     for (int l = 3; l < 6; l++)
       strided_check(context, &strided_products[p], &strided_layouts[l], p % 2 ? 16 : 4, 1, (uint64_t)(100 * p + l) + 2);
@@ -33,11 +25,9 @@ TEST(every_family_with_batches) {
 }
 
 TEST(blocks_become_csr) {
-  wlm_context *context = open_context();
+  wlm_context *context = test_gpu_context();
   blocks_check(context);
   wlm_context_destroy(context);
 }
 
 GROUP(NULL, test_gpu_close)
-
-int main(void) { return test_run(); }

@@ -3,8 +3,7 @@
 #include <stdint.h>
 
 #include "runtime/devices.h"
-#include "support/asserts.h"
-#include "support/require.h"
+#include "support/test.h"
 
 static wlmi_device *gpu;
 
@@ -13,6 +12,14 @@ wlmi_device *test_gpu(void) {
   if (status == WLM_ERR_NO_DEVICE) test_missing("gpu", "GPU", wlm_error_detail());
   if (status != WLM_OK) fail_msg("%s: %s", wlm_status_name(status), wlm_error_detail());
   return gpu;
+}
+
+wlm_context *test_gpu_context(void) {
+  test_gpu();
+  test_needs_nvrtc();
+  wlm_context_options options = BARE_OPTIONS(.device = "cuda");
+  GET(wlm_context *, context, wlm_context_create(&options, &context));
+  return context;
 }
 
 void *test_gpu_copy(const void *from, size_t size) {
