@@ -1,6 +1,7 @@
 /* wlm_csr_from_bsr: writes the elements of blocks as CSR on their device. */
 #include "core/base/pointer.h"
 #include "core/csr/blocks.h"
+#include "core/problem/element.h"
 #include "core/problem/size.h"
 #include "core/problem/structs.h"
 #include "runtime/helper.h"
@@ -70,7 +71,7 @@ static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_bsr *bsr
 
 static wlm_status enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_bsr *bsr,
                           const wlm_csr *to) {
-  const size_t value = wlmi_type_size(bsr->value_type);
+  const int of_values = wlmi_size_class(wlmi_type_size(bsr->value_type));
   const int64_t threads = to->nnz > to->rows ? to->nnz : to->rows + 1;
   const struct wlm_args args = {.rows = bsr->rows,
                                 .nnz = bsr->blocks,
@@ -84,11 +85,7 @@ static wlm_status enqueue(const wlmi_device *device, void *const kernels[WLMI_MA
                                 .prepared = bsr->to_rowptr,
                                 .arg = bsr->to_colind,
                                 .c = bsr->to_values};
-  return wlmi_help_launch(device,
-                          kernels[value == 2   ? 0
-                                  : value == 4 ? 1
-                                               : 2],
-                          wlmi_divide_up(threads, 256), 256, 0, &args, bsr->stream);
+  return wlmi_help_launch(device, kernels[of_values], wlmi_divide_up(threads, 256), 256, 0, &args, bsr->stream);
 }
 
 wlm_status wlm_csr_from_bsr(wlm_context *context, const wlm_bsr *given) {

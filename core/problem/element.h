@@ -18,6 +18,9 @@ double wlmi_element_least(wlm_type type);
 /* f32 for f16 and bf16, the type itself for the others. */
 wlm_type wlmi_accumulator_type(wlm_type type);
 
+/* Which of the kernels for elements of 2, 4 and 8 bytes an element of these bytes has: 0, 1 or 2. */
+static inline int wlmi_size_class(size_t bytes) { return bytes == 2 ? 0 : bytes == 4 ? 1 : 2; }
+
 static inline int64_t wlmi_index_get(wlm_index type, const void *from, int64_t i) {
   return type == WLM_I64 ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/pointer.h"
+#include "core/problem/element.h"
 #include "runtime/dispatch/batch.h"
 
 static int is_copied(const wlmi_array *array) { return array->by_columns && array->columns > 1; }
@@ -65,7 +66,7 @@ static wlm_status copy_all(const wlmi_shape *shape, const wlmi_array *array, con
       {.count = products, .b = from->stride, .c = to->stride}};
   wlmi_launch launch = copy->launch;
   if (!launch.unit_blocks) return WLM_OK;
-  launch.kernel = shape->layout_kernels[3 * direction + (array->size == 2 ? 0 : array->size == 4 ? 1 : 2)];
+  launch.kernel = shape->layout_kernels[3 * direction + wlmi_size_class(array->size)];
   wlmi_launch_repeat(&launch, products);
   return shape->device->ops->launch(shape->device, &launch, &launch_args.args, stream);
 }
