@@ -215,7 +215,7 @@ def _tables(options: argparse.Namespace) -> int:
 
 def _plot(options: argparse.Namespace) -> int:
     if options.file.suffix == ".json":
-        from bench.reports.trade import draw
+        from bench.pytorch.trade import draw
     else:
         from bench.reports.plot import draw
 

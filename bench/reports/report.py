@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -149,13 +150,11 @@ def _samplings(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """Settings that `warploom.torch.calibrate` saved: time against loss, and their text."""
     if not files:
         return
-    from bench.reports.trade import plot  # needs torch
-    from warploom.torch import Sampling
-
+    trade: Any = importlib.import_module("bench.pytorch.trade")  # which needs torch
     for file in files:
-        setting = Sampling.load(file)
+        setting = trade.Sampling.load(file)
         alt = "Time of an inference against the loss of each setting, with the budget as a line"
-        made = _figure(pictures.encoded(plot(setting)), alt, "time against loss", file.name)
+        made = _figure(pictures.encoded(trade.plot(setting)), alt, "time against loss", file.name)
         yield {"figure": made, "text": setting.explain()}
 
 
