@@ -206,13 +206,16 @@ _fingerprints: WeakKeyDictionary[Graph, str] = WeakKeyDictionary()
 def hash_of(model: nn.Module) -> str:
     """A hash of the names and values of a model's parameters and buffers, computed again only after
     they have changed. Waits for the device the first time."""
-    tensors = model.state_dict(keep_vars=True)
-    state = tuple((id(one), getattr(one, "_version", 0)) for one in tensors.values())
+    state = tuple(
+        (id(one), getattr(one, "_version", 0))
+        for module in model.modules()
+        for one in (*module._parameters.values(), *module._buffers.values())
+    )
     known = _hashes.get(model)
     if known is not None and known[0] == state:
         return known[1]
     digest = hashlib.sha256()
-    for name, one in tensors.items():
+    for name, one in model.state_dict(keep_vars=True).items():
         digest.update(name.encode())
         if isinstance(one, Tensor):
             values = one.detach().cpu().contiguous()
@@ -373,7 +376,8 @@ class sampling:
         torch.no_grad(); training uses all edges, and so may code of torch.compile. The seeds are
         fixed, so that the same call gives the same result.
     force: run another model with layers of the same names, or other graphs. Without it RuntimeError
-        says what differs, since the loss was measured for this model on these graphs only.
+        says what differs, since the loss was measured for this model on these graphs only. A
+        setting of all edges changes and refuses nothing.
 
     The setting holds for all threads. The first call of a model and of each graph computes a hash
     and waits for the device. Raises OSError or ValueError for a file that cannot be read.
@@ -386,11 +390,13 @@ class sampling:
         self._seen: WeakKeyDictionary[Graph, bool] = WeakKeyDictionary()
 
     def __enter__(self) -> Sampling:
-        self._follower.__enter__()
+        if not self.setting.is_exact:
+            self._follower.__enter__()
         return self.setting
 
     def __exit__(self, *error: object) -> None:
-        self._follower.__exit__(*error)
+        if not self.setting.is_exact:
+            self._follower.__exit__(*error)
 
     def _is_model(self, module: nn.Module) -> bool:
         names = {name for name, _ in module.named_modules()}

@@ -73,6 +73,9 @@ def model(request, data):
     return made.eval()
 
 
+TIMED_BY_A_CLOCK = _calibrate._Job.seconds
+
+
 def cost_of(samples):
     """Seconds of a setting, as if time were proportional to the edges used."""
     return sum(1.0 if one is None else min(one.width, 60) / 60 for one in samples.values())
@@ -126,6 +129,43 @@ def test_the_fastest_that_holds_is_chosen(model, data):
 def test_a_loose_budget_takes_the_least_edges(model, data):
     setting = calibrate(model, data, budget=1.0)
     assert {layer.sample.width for layer in setting.layers.values()} == {16}
+
+
+def test_exact_where_sampling_was_quicker_only_once(model, data, monkeypatch):
+    timed = set()
+
+    def seconds(job, samples):
+        key = tuple(samples.values())
+        first, _ = key not in timed, timed.add(key)
+        return cost_of(samples) if first else 2.0
+
+    monkeypatch.setattr(_calibrate._Job, "seconds", seconds)
+    setting = calibrate(model, data, budget=1.0)
+    assert setting.is_exact
+    assert setting.us == setting.exact_us == 2e6
+
+
+def test_all_edges_are_timed_as_they_run_without_a_setting(model, data):
+    in_use = []
+
+    def forward(model, data):
+        in_use.append(_sampling.chosen)
+        return model(data.x, data.edge_index)
+
+    job = _calibrate._Job(model, data, forward)
+    TIMED_BY_A_CLOCK(job, {"first": None, "last": None})
+    assert in_use
+    assert not any(in_use)
+    TIMED_BY_A_CLOCK(job, {"first": wt.Sample(16, "bucket"), "last": None})
+    assert in_use[-1] is not None
+
+
+def test_a_setting_of_all_edges_is_not_in_use(model, data, monkeypatch):
+    monkeypatch.setattr(_calibrate._Job, "seconds", lambda self, samples: 1.0)
+    setting = calibrate(model, data, budget=1.0)
+    with wt.sampling(setting), warploom.pyg.accelerate():
+        assert _sampling.chosen is None
+        infer(Model(GCNConv), data)
 
 
 def test_exact_where_sampling_takes_as_long(model, data, monkeypatch):
