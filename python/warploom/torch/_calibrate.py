@@ -298,7 +298,7 @@ class _Search:
         for samples, us in ((best, of_best), (exact, of_exact)):
             key = tuple(samples.values())
             self.tried[key] = self.tried[key]._replace(us=us)
-        return of_best < _GAIN * of_exact
+        return bool(of_best < _GAIN * of_exact)
 
     def _refined(
         self, best: dict[str, Sample | None], fastest: float, show: Callable[[str], None]

@@ -173,7 +173,7 @@ def _narrow(index: Tensor, dim: int) -> Tensor:
     return index.flatten(dim) if math.prod(index.shape[dim + 1 :]) == 1 else index
 
 
-def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
+def by_pointers(src: Tensor, indptr: Tensor, extent: int, reduce: str) -> Rows:
     """The rows whose lines indptr separates, of a tensor like src. The first and the last row have
     the lines that lie before and behind all pointers.
 
@@ -181,15 +181,25 @@ def by_pointers(src: Tensor, indptr: Tensor, extent: int) -> Rows:
     """
     dim = indptr.dim() - 1
     shape, rows = [*src.shape[:dim], extent, *src.shape[dim + 1 :]], indptr.shape[dim] + 1
-    if math.prod(shape) and _is_walked(src, "", 1, True):  # operators need an index first
+    if math.prod(shape) and _is_walked(src, reduce, math.prod(shape[: dim + 1]), True):
         walks = Walks(shape, dim, dim, rows, indptr)
         kept = walks.kept = find(indptr, ("pointers", *walks.layout))
         if not kept.made:
             kept.made[False] = walks.of_pointers()
         return walks
-    places = torch.arange(extent, device=indptr.device, dtype=indptr.dtype)
-    bounds, places = (one.expand(*shape[:dim], -1).contiguous() for one in (indptr, places))
-    return Rows(shape, dim, dim, rows, torch.searchsorted(bounds, places, right=True))
+    if torch.compiler.is_compiling() or is_dispatched(indptr):
+        return Rows(shape, dim, dim, rows, _index_of(indptr, shape[: dim + 1]))
+    kept = find(indptr, ("index", *shape[: dim + 1]))
+    if "index" not in kept.made:
+        kept.made["index"] = _index_of(indptr, shape[: dim + 1])
+    return Rows(shape, dim, dim, rows, kept.made["index"])
+
+
+def _index_of(indptr: Tensor, shape: Sequence[int]) -> Tensor:
+    """The row of each line between pointers, in this shape."""
+    places = torch.arange(shape[-1], device=indptr.device, dtype=indptr.dtype)
+    bounds, places = (one.expand(*shape[:-1], -1).contiguous() for one in (indptr, places))
+    return torch.searchsorted(bounds, places, right=True)
 
 
 # ---- gradients of walks --------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def _csr(
     def within(one: Any) -> Any:
         return None if one is None else one.narrow(dim, 1, one.shape[dim] - 2).contiguous()
 
-    rows = by_pointers(src, indptr, src.shape[dim])
+    rows = by_pointers(src, indptr, src.shape[dim], reduce)
     found, places = _reduce(src, rows, None, reduce, want_places)
     return _put(within(found), out), within(places)
 
@@ -242,7 +242,7 @@ def gather_csr(src: Tensor, indptr: Tensor, out: Tensor | None = None) -> Tensor
             f"warploom: src: has {src.shape[dim]} rows, and indptr {indptr.shape[dim] - 1} segments"
         )
     extent = out.shape[dim] if out is not None else int(indptr[..., -1:].max())
-    rows = by_pointers(src, indptr, extent)
+    rows = by_pointers(src, indptr, extent, "gather")
     padded = pad(src, [0, 0] * (src.dim() - 1 - dim) + [1, 1])
     return _put(rows.back(rows.reduce(rows.front(padded), "gather")).to(src.dtype), out)
 

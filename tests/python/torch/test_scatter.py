@@ -467,6 +467,22 @@ def test_an_index_is_sorted_once(walks, monkeypatch):
     assert found[4].tolist() == [1, 1] and walks[-1] is not walks[-2]
 
 
+def test_pointers_become_an_index_once(device, monkeypatch):
+    """What is left to PyTorch keeps the row of each line, until the pointers change."""
+    made = []
+    original = _rows._index_of
+    monkeypatch.setattr(_rows, "_index_of", lambda *of: made.append(of) or original(*of))
+    src = torch.arange(12.0, device=device)
+    indptr = torch.tensor([0, 5, 5, 12], device=device)
+    for _ in range(3):
+        assert scatter.segment_csr(src, indptr).tolist() == [10, 0, 56]
+        assert scatter.segment_csr(src, indptr, reduce="max").tolist() == [4, 0, 11]
+    assert len(made) == 1
+    indptr[1] = 2
+    assert scatter.segment_csr(src, indptr).tolist() == [1, 9, 56]
+    assert scatter.segment_csr(src[:11], indptr.clamp(max=11)).tolist() == [1, 9, 45]
+
+
 def test_lines_that_ascend_are_not_sorted(monkeypatch):
     """segment_coo and segment_csr walk at their first use, also for the gradient."""
     compute_by("walk", monkeypatch)
