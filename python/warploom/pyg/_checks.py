@@ -23,8 +23,10 @@ from warploom.torch._internals import (
     is_forward_differentiated,
     is_plain,
     is_transformed,
+    saves_by_hooks,
     tracing_state,
 )
+from warploom.torch._memory import memory_of
 
 REDUCTIONS: dict[type, str] = {
     SumAggregation: "sum",
@@ -139,6 +141,19 @@ def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int =
                 if isinstance(part, Tensor) and _has_work(part, edges, dim, least):
                     return True
     return False
+
+
+def is_met_again(layer: MessagePassing, edge_index: Tensor) -> bool:
+    """Whether the layer got these edges before, and may take another road than it took then."""
+    if saves_by_hooks():  # a recomputation must take the road of the first run
+        return False
+    memory = memory_of(edge_index)
+    if memory is None:
+        return False
+    key = "met by", id(layer)
+    is_met = key in memory.made
+    memory.made[key] = None
+    return is_met
 
 
 def _has_work(features: Tensor, edges: int, dim: int, least: int) -> bool:

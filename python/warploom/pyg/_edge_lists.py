@@ -17,7 +17,9 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import (
     APPNP,
+    ARMAConv,
     ChebConv,
+    ClusterGCNConv,
     FAConv,
     GatedGraphConv,
     GCN2Conv,
@@ -28,13 +30,14 @@ from torch_geometric.nn import (
     PDNConv,
     SGConv,
     SSGConv,
+    TAGConv,
 )
 from torch_geometric.nn.aggr import SumAggregation
 from torch_geometric.nn.conv import gcn_conv
 from torch_geometric.utils import add_self_loops, degree, remove_self_loops
 
 from warploom.pyg import _norm
-from warploom.pyg._checks import Refused, check_layer, pays
+from warploom.pyg._checks import Refused, check_layer, is_met_again, pays
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
 from warploom.pyg._sorted import running, without_graphs
 from warploom.pyg._switch import is_active, passing, replace
@@ -47,6 +50,10 @@ _layer = threading.local()
 _forwards = itertools.count(1)
 # Layers besides GCNConv that add features times weights which gcn_norm made.
 _SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
+# Layers whose forwards here take less of the host's time than PyG's with any edges, and those whose
+# forwards do so with edges that they got before.
+_QUICK = (GCNConv, SGConv, SSGConv, APPNP)
+_QUICK_AGAIN = (ARMAConv, ChebConv, ClusterGCNConv, TAGConv)
 # While a layer that adds messages is traced: edges with loops behind them, and of which edges.
 _appended: list[tuple[Any, Any]] = []
 
@@ -80,7 +87,7 @@ def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any)
         finally:
             del _appended[start:]
     outer, running.forward = running.forward, next(_forwards)
-    if type(self) is GCNConv or _is_served(self, args, kwargs):
+    if type(self) in _QUICK or _is_served(self, args, kwargs):
         _layer.is_active = True
         _layer.masks = 0
         _layer.layer = self
@@ -92,12 +99,19 @@ def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any)
 
 
 def _is_served(layer: Any, args: Any, kwargs: Any) -> bool:
-    """Whether the layer's message is likely to be traced, by the sizes of what it is given."""
+    """Whether the layer is likely to be served, by the sizes of what it is given."""
     given = (*args, *kwargs.values())
     for edges in given:
         if isinstance(edges, Tensor) and edges.dim() == 2 and not edges.is_floating_point():
-            return pays(layer, edges, given, layer.__dict__.get("num_relations", 1))
+            if pays(layer, edges, given, layer.__dict__.get("num_relations", 1)):
+                return True
+            return type(layer) in _QUICK_AGAIN and is_met_again(layer, edges)
     return False
+
+
+def is_served(layer: MessagePassing) -> bool:
+    """Whether the layer whose forward runs is this one, and is likely to be served."""
+    return getattr(_layer, "is_active", False) and _layer.layer is layer
 
 
 def _memory(edge_index: Any) -> Memory | None:

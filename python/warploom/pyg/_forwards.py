@@ -31,8 +31,8 @@ from torch_geometric.nn import (
 from torch_geometric.nn.conv import appnp, arma_conv, gcn_conv, sg_conv, ssg_conv, tag_conv
 
 from warploom.pyg import _compiled, _names, _norm
-from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum, pays, reduction_of
-from warploom.pyg._edge_lists import clustered
+from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum, reduction_of
+from warploom.pyg._edge_lists import clustered, is_served
 from warploom.pyg._kept import Operands
 from warploom.pyg._orders import (
     Map,
@@ -54,6 +54,13 @@ from warploom.torch.distributed import PartitionedGraph
 _LINEAR = ("sum", "mean")
 # Those that map first: under autocast A would multiply another type than in PyG.
 _MAPPED = (GCNConv, LEConv, ARMAConv)
+
+
+def _is_left_to_pyg(layer: MessagePassing, edge_index: Any) -> bool:
+    """Whether PyG's forward runs, because the code is compiled or the work is small."""
+    if torch.compiler.is_compiling():
+        return True
+    return isinstance(edge_index, Tensor) and not is_served(layer)
 
 
 def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
@@ -229,7 +236,7 @@ def _graph(
 
 
 def _cluster(layer: ClusterGCNConv, x: Any, edge_index: Any) -> Tensor | None:
-    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x,)):
+    if _is_left_to_pyg(layer, edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if reduce is None or edge_index.layout is not torch.strided or not layer.add_self_loops:
@@ -243,7 +250,7 @@ def _cluster(layer: ClusterGCNConv, x: Any, edge_index: Any) -> Tensor | None:
 
 def _le(layer: LEConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor | None:
     """(A X) W less, for each edge, what the target has: PyG's own order is that of its message."""
-    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
+    if _is_left_to_pyg(layer, edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if reduce is None or not may_reorder() or _sampling.chosen is not None:
@@ -318,7 +325,7 @@ def _normed_call(
     layer: Any, module: Any, x: Any, edge_index: Any, edge_weight: Any, loops: bool
 ) -> Operands | None:
     """The operands of a layer of these, where it may have code of its own."""
-    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
+    if _is_left_to_pyg(layer, edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if (
@@ -462,7 +469,7 @@ def _cheb(
     layer: ChebConv, x: Any, edge_index: Any, edge_weight: Any = None, batch: Any = None,
     lambda_max: Any = None,
 ) -> Tensor | None:  # fmt: skip
-    if torch.compiler.is_compiling() or not pays(layer, edge_index, (x, edge_weight)):
+    if _is_left_to_pyg(layer, edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if reduce is None or not isinstance(x, Tensor) or x.dim() != 2 or len(layer.lins) < 2:

@@ -69,7 +69,7 @@ def calls_of_package(run):
     return found
 
 
-@pytest.mark.parametrize("name", ["CF", "Edge", "GINE", "LE", "PNA", "RGCN", "ResGated", "SG"])
+@pytest.mark.parametrize("name", ["CF", "Edge", "GINE", "LE", "PNA", "RGCN", "ResGated", "TAG"])
 def test_a_call_that_is_left_costs_the_same_for_all_shapes(name, monkeypatch, traces):
     """Nothing is asked but sizes, and nothing is made or kept."""
     monkeypatch.setattr(_checks, "LEAST_WORK", {"cpu": FEW})
@@ -91,9 +91,10 @@ def test_a_call_that_is_left_costs_the_same_for_all_shapes(name, monkeypatch, tr
             counts.append(calls_of_package(lambda: layer(edge_index=edge_index, **of_call)))  # noqa: B023
             (calls,) = warploom.pyg.report(reset=True)[type(layer).__name__].values()
     assert not traces
-    lists = {"RGCN": 3, "SG": 1}.get(name, 0)  # functions that make lists of edges
-    # Of a forward of our own, and where batches were padded; of what counts a forward as one use.
-    more = {"SG": 8, "LE": 17}.get(name, 0)
+    lists = {"RGCN": 3, "TAG": 1}.get(name, 0)  # functions that make lists of edges
+    # Of a forward of our own, and where batches were padded; of what counts a forward as one use,
+    # and notes the edges of a layer that is served from their second use on.
+    more = {"LE": 17, "TAG": 16}.get(name, 0)
     assert counts == [counts[0]] * 3 and counts[0] <= 10 * calls + 4 * lists + 8 + more
 
 
@@ -114,7 +115,10 @@ def test_an_empty_graph_is_no_reason_for_later_calls(edges):
     assert warploom.pyg.report()["Own"]["warploom"] == 1 + edges
 
 
-@pytest.mark.parametrize("name", ["GCN", "SAGE", "Graph", "GIN", "GAT", "GATv2", "Transformer"])
+QUICK = "GCN SAGE Graph GIN GAT GATv2 Transformer SG SSG APPNP".split()
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_layers_with_code_of_their_own_are_always_served(name, monkeypatch):
     monkeypatch.setattr(_checks, "LEAST_WORK", {"cpu": FEW})
     make, inputs = CASES[name]
@@ -122,6 +126,25 @@ def test_layers_with_code_of_their_own_are_always_served(name, monkeypatch):
     with warploom.pyg.accelerate():
         step(layer, inputs, graph(), torch.float32)
     assert reasons(layer) == ["warploom"]
+
+
+@pytest.mark.parametrize("name", ["ARMA", "Cheb", "ClusterGCN", "TAG"])
+def test_layers_are_served_from_the_second_use_of_edges_on(name, monkeypatch):
+    monkeypatch.setattr(_checks, "LEAST_WORK", {"cpu": FEW})
+    make, inputs = CASES[name]
+    layer = make()
+    x, edges, others = inputs["x"].float(), graph(), graph()
+    with warploom.pyg.accelerate():
+        expected = layer(x, edges)
+        assert "warploom" not in reasons(layer)
+        for each in (edges, edges, others):
+            warploom.pyg.report(reset=True)
+            torch.testing.assert_close(layer(x, each), expected)
+            assert (reasons(layer) == ["warploom"]) == (each is edges)
+        for _ in range(2):  # forward and recomputation take one road
+            warploom.pyg.report(reset=True)
+            checkpoint(layer, x.requires_grad_(), edges, use_reentrant=False).sum().backward()
+            assert "warploom" not in reasons(layer)
 
 
 @pytest.mark.parametrize("cls", _products.LAYERS, ids=lambda cls: cls.__name__)
