@@ -44,7 +44,10 @@ WLM_FN wlm_acc_t wlm_row_term(const struct wlm_args *args, const wlm_acc_t *term
 % local v2 = problem.score == "gatv2"
 /* A score that is a sum over columns. wlm_column_part is what a column gives: m is of the row that the kernel walks, t of
  * the other side of the edge, and one of them is of q. wlm_column_slope is its derivative by m, without `scale`. */
-WLM_FN wlm_acc_t wlm_incline(const struct wlm_args *args, wlm_acc_t z) { return z > 0 ? 1 : args->attention.slope.@{number}; }
+WLM_FN wlm_acc_t wlm_incline(const struct wlm_args *args, wlm_acc_t z) {
+  const wlm_acc_t slope = args->attention.slope.@{number}; /* read for any z, so that loops over columns become vectors */
+  return z > 0 ? 1 : slope;
+}
 WLM_FN wlm_acc_t wlm_leaky(const struct wlm_args *args, wlm_acc_t z) { return wlm_incline(args, z) * z; }
 WLM_FN wlm_acc_t wlm_att(const struct wlm_args *args, long long column) {
   (void)args; (void)column;

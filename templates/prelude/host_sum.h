@@ -17,6 +17,6 @@
 % if lanes > 1 then
   for (int step = @{step}; step > 0; step /= 2)
     for (int j = 0; j < step; j++)
-      if (j + step < @{lanes}) part[j] = wlm_plus(part[j], part[j + step]);
+      @{lanes & (lanes - 1) == 0 and "" or ("if (j + step < %d) "):format(lanes)}part[j] = wlm_plus(part[j], part[j + step]);
 % end
   product = part[0];

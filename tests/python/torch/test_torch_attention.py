@@ -76,7 +76,7 @@ def test_row_products(heads, features, dtype, device):
 
 
 @pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8), (3, 24)])
 @pytest.mark.parametrize("has_values", [False, True])
 def test_gatv2(once, heads, features, has_values):
     graph = graph_of(once)
@@ -140,7 +140,7 @@ def fused(request, monkeypatch):
 
 
 @pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8), (3, 24)])
 @pytest.mark.parametrize("has_values", [False, True])
 def test_dot(fused, once, heads, features, has_values):
     graph = graph_of(once)
@@ -275,7 +275,7 @@ def test_dot_compiled_and_checked():
 
 
 @pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8)])
+@pytest.mark.parametrize("heads, features", [(3, 5), (1, 16), (4, 8), (3, 24)])
 @pytest.mark.parametrize("has_values", [False, True])
 def test_gat(once, heads, features, has_values):
     graph = graph_of(once)
