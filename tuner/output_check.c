@@ -17,10 +17,9 @@
 #include "tuner/tolerance.h"
 
 enum {
-  PIECE_BYTES = 1 << 24,
-  NEAR_BYTES = 1 << 16
-};                                           /* of a run; between its lines, as copying these takes no longer */
-enum { SPOTS = 32, SPOT_NUMBERS = 1000000 }; /* rows, and the most numbers of their edges */
+  PIECE_BYTES = 1 << 24, /* of a run */
+  NEAR_BYTES = 1 << 16   /* between its lines, as copying these takes no longer */
+};
 
 /* A line of a result in memory, and its place in the reference. */
 typedef struct line {
@@ -32,11 +31,6 @@ typedef struct lines {
   int64_t count;
 } lines;
 
-/* What is compared: lines of outputs of rows and of edges. */
-typedef struct selection {
-  lines of_rows, of_edges;
-} selection;
-
 struct wlmi_output_check {
   const wlmi_operands *operands;
   wlmi_message_walk walk; /* of a message */
@@ -44,14 +38,14 @@ struct wlmi_output_check {
   double *repeats;     /* of each row: what its repeated entries add to the tolerance */
   int64_t *edge_first; /* of each row: the line of its first edge in the reference */
   int64_t count;       /* of rows */
-  selection all, spots;
+  lines of_rows, of_edges;
   wlmi_reference_result reference[WLM_MAX_RESULTS]; /* the numbers and positions of an output have the same one */
   char *piece, *found; /* a run as it lies in memory; the lines to compare, in the order of the reference */
   double *errors;      /* of each line */
 };
 
-static const lines *lines_of(const selection *what, const wlmi_call_array *output) {
-  return output->of_edges ? &what->of_edges : &what->of_rows;
+static const lines *lines_of(const wlmi_output_check *check, const wlmi_call_array *output) {
+  return output->of_edges ? &check->of_edges : &check->of_rows;
 }
 
 /* ---- the lines to compare ------------------------------------------------------------------------------- */
@@ -77,60 +71,18 @@ static int compare_lines(const void *left, const void *right) {
   return (a->in_memory > b->in_memory) - (a->in_memory < b->in_memory);
 }
 
-static void sort_lines(lines *of) {
-  int ascending = 1;
-  for (int64_t i = 1; i < of->count && ascending; i++) ascending = of->list[i - 1].in_memory <= of->list[i].in_memory;
-  if (!ascending) qsort(of->list, (size_t)of->count, sizeof *of->list, compare_lines);
-}
-
-/* Adds the lines of a row, and those of its edges. */
-static void add_row(const wlmi_output_check *check, int64_t i, int with_edges, selection *to) {
-  const wlmi_operands *o = check->operands;
-  const int64_t first = check->edge_first[i], begin = o->a.rowptr[check->rows[i]];
-  to->of_rows.list[to->of_rows.count++] = (line){check->rows[i], i};
-  for (int64_t at = first; at < check->edge_first[i + 1] && with_edges; at++) {
-    const int64_t edge = begin + at - first;
-    to->of_edges.list[to->of_edges.count++] = (line){o->order ? o->order[edge] : edge, at};
-  }
-}
-
-static wlm_status make_selection(int64_t rows, int64_t edges, selection *what) {
-  WLM_CHECK(wlmi_alloc_array(rows, sizeof(line), "rows to check", (void **)&what->of_rows.list));
-  return wlmi_alloc_array(edges, sizeof(line), "edges to check", (void **)&what->of_edges.list);
-}
-
-static void release_selection(selection *what) {
-  wlmi_free(what->of_rows.list);
-  wlmi_free(what->of_edges.list);
-}
-
 static wlm_status find_lines(wlmi_output_check *check) {
-  WLM_CHECK(make_selection(check->count, check->edge_first[check->count], &check->all));
-  for (int64_t i = 0; i < check->count; i++) add_row(check, i, 1, &check->all);
-  sort_lines(&check->all.of_rows);
-  sort_lines(&check->all.of_edges);
-  return WLM_OK;
-}
-
-/* Spots are evenly spaced among the rows, with the first and the last; one more is the longest. */
-static wlm_status find_spots(wlmi_output_check *check) {
-  const int64_t each = wlmi_edge_numbers(check->operands), count = check->count;
-  int64_t longest = 0, left = SPOT_NUMBERS;
-  for (int64_t i = 1; i < count; i++)
-    if (wlmi_row_terms(check->operands, check->rows[i]) > wlmi_row_terms(check->operands, check->rows[longest]))
-      longest = i;
-  const int64_t edges = check->edge_first[count], most = each ? left / each : 0;
-  WLM_CHECK(make_selection(SPOTS + 1, edges < most ? edges : most, &check->spots));
-  for (int64_t k = 0, before = -1; k <= SPOTS && count; k++) {
-    const int64_t i = k < SPOTS ? k * (count - 1) / (SPOTS - 1) : longest;
-    const int64_t numbers = (check->edge_first[i + 1] - check->edge_first[i]) * each;
-    if (k < SPOTS && (i == before || i == longest)) continue;
-    add_row(check, i, numbers <= left, &check->spots);
-    left -= numbers <= left ? numbers : 0;
-    before = i;
+  const wlmi_operands *o = check->operands;
+  lines *rows = &check->of_rows, *edges = &check->of_edges;
+  WLM_CHECK(wlmi_alloc_array(check->count, sizeof(line), "rows to check", (void **)&rows->list));
+  WLM_CHECK(wlmi_alloc_array(check->edge_first[check->count], sizeof(line), "edges to check", (void **)&edges->list));
+  for (int64_t i = 0; i < check->count; i++) {
+    int64_t edge = o->a.rowptr[check->rows[i]];
+    rows->list[rows->count++] = (line){check->rows[i], i};
+    for (int64_t at = check->edge_first[i]; at < check->edge_first[i + 1]; at++, edge++)
+      edges->list[edges->count++] = (line){o->order ? o->order[edge] : edge, at};
   }
-  sort_lines(&check->spots.of_rows);
-  sort_lines(&check->spots.of_edges);
+  if (o->order) qsort(edges->list, (size_t)edges->count, sizeof *edges->list, compare_lines);
   return WLM_OK;
 }
 
@@ -143,7 +95,7 @@ static wlm_status make_room(wlmi_output_check *check) {
   for (int i = 0; i < o->outputs; i++) {
     const wlmi_call_array *output = &o->output[i];
     wlmi_reference_result *to = &check->reference[output->result];
-    const int64_t lines = lines_of(&check->all, output)->count, size = (int64_t)sizeof(double);
+    const int64_t lines = lines_of(check, output)->count, size = (int64_t)sizeof(double);
     const int64_t count = lines * output->width, row = output->ld * size;
     found = count * size > found ? count * size : found;
     piece = row > piece ? row : piece;
@@ -171,34 +123,19 @@ static wlmi_message_walk walk_of(const wlmi_operands *o) {
                              .seed = o->host.seed};
 }
 
-/* Of an SDDMM, whose results are the values of edges. */
-static wlm_status compute_edges(const wlmi_output_check *check) {
-  const wlmi_operands *o = check->operands;
-  const int64_t heads = o->spec.problem.heads, *first = check->edge_first;
-  int64_t *values = NULL, made = 0;
-  WLM_CHECK(wlmi_alloc_array(first[check->count] * heads, sizeof *values, "values to check", (void **)&values));
-  for (int64_t i = 0; i < check->count; i++)
-    for (int64_t k = 0; k < (first[i + 1] - first[i]) * heads; k++)
-      values[made++] = o->a.rowptr[check->rows[i]] * heads + k;
-  const wlm_status status = wlmi_reference_edges(&o->a, &o->spec.problem, &o->host, values, made, &check->reference[0]);
-  wlmi_free(values);
-  return status;
-}
-
 static wlm_status compute(const wlmi_output_check *check) {
   const wlmi_operands *o = check->operands;
+  const int64_t *rows = check->rows, *edge_first = check->edge_first, count = check->count;
   const wlmi_reference_result *c = &check->reference[0];
+  const wlmi_attention_walk attention = {&o->a, &o->spec.problem, &o->host, o->order};
   wlm_problem problem = o->spec.problem;
-  if (o->message)
-    return wlmi_reference_message(&check->walk, check->rows, check->count, check->edge_first, check->reference);
-  if (wlmi_is_attention(&problem)) {
-    const wlmi_attention_walk walk = {&o->a, &o->spec.problem, &o->host, o->order};
-    return wlmi_reference_attention(&walk, check->rows, check->count, check->edge_first, check->reference);
-  }
-  if (problem.operation == WLM_SDDMM) return compute_edges(check);
+  if (o->message) return wlmi_reference_message(&check->walk, rows, count, edge_first, c);
+  if (wlmi_is_attention(&problem)) return wlmi_reference_attention(&attention, rows, count, edge_first, c);
+  if (problem.operation == WLM_SDDMM)
+    return wlmi_reference_edges(&o->a, &problem, &o->host, rows, count, edge_first, c);
   problem.transpose = 0; /* a is op(A) */
-  WLM_CHECK(wlmi_reference_rows(&o->a, &problem, &o->host, check->rows, check->count, c));
-  for (int64_t i = 0; c->positions && o->order && i < check->count * problem.n; i++)
+  WLM_CHECK(wlmi_reference_rows(&o->a, &problem, &o->host, rows, count, c));
+  for (int64_t i = 0; c->positions && o->order && i < count * problem.n; i++)
     if (c->positions[i] >= 0) c->positions[i] = o->order[c->positions[i]]; /* with transpose those in A itself */
   return WLM_OK;
 }
@@ -219,7 +156,6 @@ wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t
   WLM_TRY(wlmi_repeats_tolerance(operands, rows, count, check->repeats));
   choose_edges(check, most_edge_numbers);
   WLM_TRY(find_lines(check));
-  WLM_TRY(find_spots(check));
   WLM_TRY(make_room(check));
   WLM_TRY(compute(check));
   *out = check;
@@ -239,23 +175,21 @@ void wlmi_output_check_destroy(wlmi_output_check *check) {
   wlmi_free(check->rows);
   wlmi_free(check->repeats);
   wlmi_free(check->edge_first);
-  release_selection(&check->all);
-  release_selection(&check->spots);
+  wlmi_free(check->of_rows.list);
+  wlmi_free(check->of_edges.list);
   wlmi_free(check->piece);
   wlmi_free(check->found);
   wlmi_free(check->errors);
   wlmi_free(check);
 }
 
-int64_t wlmi_output_check_edges(const wlmi_output_check *check) { return check->all.of_edges.count; }
+int64_t wlmi_output_check_edges(const wlmi_output_check *check) { return check->of_edges.count; }
 
 /* ---- one call ------------------------------------------------------------------------------------------- */
 
 /* Copies the lines of an output to `found`. */
 static wlm_status copy_lines(const wlmi_output_check *check, const lines *of, const wlmi_operands *from,
                              const wlmi_call_array *output) {
-  wlmi_device *device = from->device;
-  const char *memory = wlmi_call_array_memory(from, output);
   const int64_t row = output->ld * (int64_t)output->size, used = output->width * (int64_t)output->size;
   for (int64_t i = 0, run; i < of->count && used; i += run) {
     const line *first = &of->list[i];
@@ -264,11 +198,7 @@ static wlm_status copy_lines(const wlmi_output_check *check, const lines *of, co
            (first[run].in_memory - first->in_memory + 1) * row <= PIECE_BYTES)
       run++;
     const int64_t apart = first[run - 1].in_memory - first->in_memory;
-    const wlm_status status = output->by_columns
-                                  ? wlmi_call_array_read(from, output, first->in_memory, apart + 1, check->piece)
-                                  : device->ops->copy_out(device, check->piece, memory + first->in_memory * row,
-                                                          (size_t)(apart * row + used));
-    if (status != WLM_OK) return status;
+    WLM_CHECK(wlmi_call_array_read(from, output, first->in_memory, apart + 1, check->piece));
     for (int64_t k = 0; k < run; k++)
       memcpy(check->found + first[k].at * used, check->piece + (first[k].in_memory - first->in_memory) * row,
              (size_t)used);
@@ -283,10 +213,10 @@ static double tolerance_of(const wlmi_output_check *check, const wlmi_call_array
 }
 
 /* `output` is the one of `from` whose tolerance is that of `meant`. */
-static wlm_status compare_numbers(const wlmi_output_check *check, const selection *what, const wlmi_operands *from,
-                                  int number, double leeway, double *max_rel_err) {
+static wlm_status compare_numbers(const wlmi_output_check *check, const wlmi_operands *from, int number, double leeway,
+                                  double *max_rel_err) {
   const wlmi_call_array *output = &from->output[number], *meant = &check->operands->output[number];
-  const lines *of = lines_of(what, output);
+  const lines *of = lines_of(check, output);
   const wlmi_reference_result *reference = &check->reference[output->result];
   const int64_t n = output->width, bytes = n * (int64_t)output->size;
   int64_t wrong = 0, worst = 0;
@@ -340,12 +270,12 @@ static int may_win(const wlmi_output_check *check, int r, int64_t i, int64_t col
   if (isnan(value) || isnan(best_value) || value == best_value) return 0;
   if (wlmi_element_round(sums, value) == wlmi_element_round(sums, best_value)) return 1;
   return fabs(value - best_value) <=
-         (wlmi_tolerance(&o->spec.problem, wlmi_row_terms(o, row)) + check->repeats[i]) * (size + best_size);
+         (wlmi_tolerance(&o->spec.problem, wlmi_edges_of_row(&o->a, &o->spec.problem, row)) + check->repeats[i]) *
+             (size + best_size);
 }
 
-static wlm_status compare_positions(const wlmi_output_check *check, const selection *what,
-                                    const wlmi_call_array *output) {
-  const lines *of = &what->of_rows;
+static wlm_status compare_positions(const wlmi_output_check *check, const wlmi_call_array *output) {
+  const lines *of = &check->of_rows;
   const int64_t n = output->width, *wanted = check->reference[output->result].positions;
   int64_t wrong = 0, first = 0;
   WLM_CHECK(copy_lines(check, of, check->operands, output));
@@ -360,27 +290,20 @@ static wlm_status compare_positions(const wlmi_output_check *check, const select
                    (long long)(of->count * n));
 }
 
-wlm_status wlmi_output_check_result(const wlmi_output_check *check, int only_spots, double leeway,
+wlm_status wlmi_output_check_result(const wlmi_output_check *check, const wlmi_operands *found, double leeway,
                                     double *max_rel_err) {
-  const wlmi_operands *o = check->operands;
-  const selection *what = only_spots ? &check->spots : &check->all;
   *max_rel_err = 0;
-  for (int i = 0; i < o->outputs; i++)
-    WLM_CHECK(o->output[i].is_positions ? compare_positions(check, what, &o->output[i])
-                                        : compare_numbers(check, what, o, i, leeway, max_rel_err));
-  return WLM_OK;
-}
-
-wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other) {
-  double error = 0;
-  for (int i = 0; i < other->outputs; i++)
-    if (!other->output[i].is_positions) WLM_CHECK(compare_numbers(check, &check->all, other, i, 1, &error));
+  for (int i = 0; i < found->outputs; i++)
+    if (!found->output[i].is_positions)
+      WLM_CHECK(compare_numbers(check, found, i, leeway, max_rel_err));
+    else if (found == check->operands)
+      WLM_CHECK(compare_positions(check, &found->output[i]));
   return WLM_OK;
 }
 
 void wlmi_output_check_sizes(const wlmi_output_check *check, int output, float *sizes) {
   const wlmi_call_array *of = &check->operands->output[output];
-  const lines *list = lines_of(&check->all, of);
+  const lines *list = lines_of(check, of);
   for (int64_t i = 0; i < list->count; i++) {
     const double *scale = check->reference[of->result].scale + list->list[i].at * of->width;
     float *size = &sizes[list->list[i].in_memory];

@@ -13,16 +13,14 @@ wlm_status wlmi_output_check_create(const wlmi_operands *operands, const int64_t
 void wlmi_output_check_destroy(wlmi_output_check *check);        /* NULL is fine */
 int64_t wlmi_output_check_edges(const wlmi_output_check *check); /* how many are compared */
 
-/* Compares what the outputs hold now; with `only_spots` a few evenly spaced rows and the longest one. *max_rel_err may
- * be infinite; WLM_ERR_MISMATCH with the output and its worst row or edge in the detail text, if one is off by more
- * than `leeway` times its tolerance.
+/* Compares what the outputs of `found` hold now: the operands of the check, or others with equal values and as many
+ * outputs, of which only numbers are compared. *max_rel_err may be infinite; WLM_ERR_MISMATCH with the output and its
+ * worst row or edge in the detail text, if one is off by more than `leeway` times its tolerance.
  *
  * Positions must be those of the reference. Of messages, either of two edges may win whose messages differ by less than
  * float arithmetic may be off by. */
-wlm_status wlmi_output_check_result(const wlmi_output_check *check, int only_spots, double leeway, double *max_rel_err);
-
-/* The same for numbers of other operands with equal values and as many outputs, which may have other types. */
-wlm_status wlmi_output_check_numbers(const wlmi_output_check *check, const wlmi_operands *other);
+wlm_status wlmi_output_check_result(const wlmi_output_check *check, const wlmi_operands *found, double leeway,
+                                    double *max_rel_err);
 
 /* Raises the sizes of the lines of an output of numbers to what the reference found: the least of a line's elements. */
 void wlmi_output_check_sizes(const wlmi_output_check *check, int output, float *sizes);

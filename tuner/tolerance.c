@@ -40,13 +40,10 @@ double wlmi_tolerance(const wlm_problem *problem, int64_t terms) {
   return tolerance(problem, problem->dense_type, terms);
 }
 
-int64_t wlmi_row_terms(const wlmi_operands *operands, int64_t row) {
-  return wlmi_edges_of_row(&operands->a, &operands->spec.problem, row);
-}
-
 double wlmi_output_tolerance(const wlmi_operands *operands, const wlmi_call_array *output, int64_t row) {
-  const int64_t terms = output->of_edges ? 0 : wlmi_row_terms(operands, row);
-  return tolerance(&operands->spec.problem, output->type, output->more_terms + terms);
+  const wlm_problem *p = &operands->spec.problem;
+  return tolerance(p, output->type,
+                   output->more_terms + (output->of_edges ? 0 : wlmi_edges_of_row(&operands->a, p, row)));
 }
 
 static int compare_columns(const void *left, const void *right) {

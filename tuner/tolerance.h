@@ -12,6 +12,3 @@ double wlmi_output_tolerance(const wlmi_operands *operands, const wlmi_call_arra
 
 /* What the repeated entries of each row in the list add to it. */
 wlm_status wlmi_repeats_tolerance(const wlmi_operands *operands, const int64_t *rows, int64_t count, double *more);
-
-/* The number of terms that an element of this row of the result is the sum of. */
-int64_t wlmi_row_terms(const wlmi_operands *operands, int64_t row);

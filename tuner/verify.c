@@ -12,15 +12,15 @@
 #include "core/problem/sampling.h"
 #include "tuner/whole_check.h"
 
-enum { NAMED_ROWS = 4 };
-static const double edge_numbers = 32e6; /* of edges, that chosen rows may have */
+enum { NAMED_ROWS = 4, SPOTS = 33, SPOT_NUMBERS = 1000000 }; /* rows that spots are, and numbers of their edges */
+static const double edge_numbers = 32e6;                     /* of edges, that chosen rows may have */
 
 struct wlmi_verifier {
   wlmi_operands *operands;
-  int64_t count;             /* of rows that are compared with float64 */
-  wlmi_output_check *chosen; /* of those rows */
-  wlmi_whole_check *whole;   /* NULL if every row is compared anyway, or there is no second reference */
-  double leeway;             /* the factor of the tolerance */
+  int64_t count;                     /* of rows that are compared with float64 */
+  wlmi_output_check *chosen, *spots; /* of those rows; of the first few of them */
+  wlmi_whole_check *whole;           /* NULL if every row is compared anyway, or there is no second reference */
+  double leeway;                     /* the factor of the tolerance */
 };
 
 /* ---- the rows -------------------------------------------------------------------------------------------- */
@@ -51,7 +51,8 @@ static int is_within(const wlmi_operands *o, double products, double elements) {
   return (double)o->a.nnz * columns <= products && (double)o->a.rows * columns <= elements;
 }
 
-/* All rows, or the first, the last, the longest, an empty one and seeded others, ascending; returns how many. */
+/* All rows, or the first, the last, the longest, an empty one and a seeded one of each of equal parts, ascending;
+ * returns how many. */
 static int64_t choose_rows(const wlmi_csr_host *a, uint64_t seed, int64_t wanted, int64_t *rows) {
   int64_t longest = 0, empty = 0;
   for (int64_t row = 0; row < a->rows; row++) {
@@ -60,40 +61,45 @@ static int64_t choose_rows(const wlmi_csr_host *a, uint64_t seed, int64_t wanted
     if (!degree(a, row)) empty = row;
   }
   if (wanted == a->rows) return wanted;
-  const int64_t named[NAMED_ROWS] = {0, a->rows - 1, longest, empty};
-  for (int64_t i = 0; i < wanted; i++)
-    rows[i] = i < NAMED_ROWS ? named[i] : (int64_t)(wlmi_sample_hash(seed, i) % (uint64_t)a->rows);
+  const int64_t named[NAMED_ROWS] = {0, a->rows - 1, longest, empty}, parts = wanted - NAMED_ROWS;
+  for (int64_t i = 0; i < NAMED_ROWS; i++) rows[i] = named[i];
+  for (int64_t i = 0; i < parts; i++) {
+    const int64_t begin = i * a->rows / parts, end = (i + 1) * a->rows / parts;
+    rows[NAMED_ROWS + i] = begin + (int64_t)(wlmi_sample_hash(seed, i) % (uint64_t)(end - begin));
+  }
   return sort_rows(rows, wanted);
 }
 
 /* ---- the verifier ---------------------------------------------------------------------------------------- */
 
-/* Compares `wanted` rows with float64, and at most so many numbers of their edges. */
-static wlm_status choose(wlmi_verifier *verifier, uint64_t seed, int64_t wanted, double numbers) {
-  const wlmi_operands *o = verifier->operands;
+/* Compares `wanted` rows with float64, and at most so many numbers of their edges; *count gets how many rows. */
+static wlm_status choose(const wlmi_operands *o, uint64_t seed, int64_t wanted, double numbers, int64_t *count,
+                         wlmi_output_check **check) {
   int64_t *rows = NULL;
-  wlmi_output_check_destroy(verifier->chosen);
-  verifier->chosen = NULL;
+  wlmi_output_check_destroy(*check);
+  *check = NULL;
   WLM_CHECK(wlmi_alloc_array(wanted, sizeof *rows, "rows to check", (void **)&rows));
-  verifier->count = choose_rows(&o->a, seed, wanted, rows);
-  const wlm_status status = wlmi_output_check_create(o, rows, verifier->count, (int64_t)numbers, &verifier->chosen);
+  *count = choose_rows(&o->a, seed, wanted, rows);
+  const wlm_status status = wlmi_output_check_create(o, rows, *count, (int64_t)numbers, check);
   wlmi_free(rows);
   return status;
 }
 
 static wlm_status make(wlmi_verifier *verifier, uint64_t seed, const wlmi_verify_limits *limits) {
   const wlmi_operands *o = verifier->operands;
-  const int64_t total = o->a.rows, some = limits->rows + NAMED_ROWS;
+  const int64_t total = o->a.rows, some = limits->rows + NAMED_ROWS, few = some < SPOTS ? some : SPOTS;
   const int all = total <= some || is_within(o, limits->products, limits->elements);
   const double numbers = all ? fmax(limits->products, edge_numbers) : edge_numbers;
-  WLM_CHECK(choose(verifier, seed, all ? total : some, numbers));
+  WLM_CHECK(choose(o, seed, few < total ? few : total, SPOT_NUMBERS, &verifier->count, &verifier->spots));
+  WLM_CHECK(choose(o, seed, all ? total : some, numbers, &verifier->count, &verifier->chosen));
   if (all && (double)o->a.nnz * (double)wlmi_edge_numbers(o) <= numbers) return WLM_OK;
   if (wlmi_whole_check_create(o, verifier->chosen, &verifier->whole) == WLM_OK) return WLM_OK;
   const int is_cheap = is_within(o, limits->host_products, limits->elements);
   wlmi_log(WLM_LOG_INFO, "%s rows of results are compared: %s", is_cheap ? "with float64 all" : "only some",
            wlm_error_detail());
   wlmi_clear_error();
-  return is_cheap ? choose(verifier, seed, total, fmax(limits->products, edge_numbers)) : WLM_OK;
+  if (!is_cheap) return WLM_OK;
+  return choose(o, seed, total, fmax(limits->products, edge_numbers), &verifier->count, &verifier->chosen);
 }
 
 wlm_status wlmi_verifier_create_within(wlmi_operands *operands, uint64_t seed, const wlmi_verify_limits *limits,
@@ -117,6 +123,7 @@ wlm_status wlmi_verifier_create(wlmi_operands *operands, uint64_t seed, wlmi_ver
 void wlmi_verifier_destroy(wlmi_verifier *verifier) {
   if (!verifier) return;
   wlmi_output_check_destroy(verifier->chosen);
+  wlmi_output_check_destroy(verifier->spots);
   wlmi_whole_check_destroy(verifier->whole);
   wlmi_free(verifier);
 }
@@ -129,11 +136,11 @@ int64_t wlmi_verifier_edges(const wlmi_verifier *verifier) { return wlmi_output_
 /* ---- one result ------------------------------------------------------------------------------------------ */
 
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err) {
-  WLM_CHECK(wlmi_output_check_result(verifier->chosen, 0, verifier->leeway, max_rel_err));
+  WLM_CHECK(wlmi_output_check_result(verifier->chosen, verifier->operands, verifier->leeway, max_rel_err));
   if (verifier->whole) return wlmi_whole_check_result(verifier->whole, verifier->leeway, max_rel_err);
   return WLM_OK;
 }
 
 wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err) {
-  return wlmi_output_check_result(verifier->chosen, 1, verifier->leeway, max_rel_err);
+  return wlmi_output_check_result(verifier->spots, verifier->operands, verifier->leeway, max_rel_err);
 }

@@ -31,7 +31,7 @@ int64_t wlmi_verifier_edges(const wlmi_verifier *verifier);
  * the output and its worst row, edge or column in the detail text, if one exceeds its tolerance. */
 wlm_status wlmi_verify_result(wlmi_verifier *verifier, double *max_rel_err);
 
-/* Compares a few evenly spaced rows and the longest one only; enough for candidates that are only screened. */
+/* Compares the named rows and a few of the drawn ones only; enough for candidates that are only screened. */
 wlm_status wlmi_verify_spots(wlmi_verifier *verifier, double *max_rel_err);
 
 /* Multiplies the tolerance by `leeway` from now on; 1 at first. For results of other libraries, which may round more

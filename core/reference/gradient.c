@@ -30,19 +30,6 @@ static wlm_status slope_make(wlm_message message, slope *s) {
   return wlmi_expression_parse("sum", texts->of_sum, strlen(texts->of_sum), of_sum, &s->of_sum);
 }
 
-/* The last row that begins at or before edge p. */
-static int64_t row_of(const wlmi_csr_host *a, int64_t p) {
-  int64_t low = 0, high = a->rows;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    if (a->rowptr[middle] <= p)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The sum of dC times the terms over the columns of a head, and that of their absolute values. With alpha = 0 dC counts
  * as 0, so that a quotient out of range does not give 0 * inf. */
 typedef struct sums {
@@ -82,33 +69,38 @@ static sums finish(const wlmi_expression *of_sum, sums of, double a) {
   return (sums){acc.value[0], acc.value[1]};
 }
 
-wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
-                                const int64_t *edges, int64_t count, const wlmi_reference_result *dvalues) {
-  const wlm_problem *p = problem;
-  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n, width = p->n / p->heads;
+/* The derivative by a value of an edge, and its scale. */
+static sums value_of(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call, const slope *by_a,
+                     const wlmi_edge_share *share, int64_t row, int64_t edge, int64_t head) {
+  const int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n,
+                first = head * (p->n / p->heads);
+  const int64_t place = edge * p->heads + head, column = a->colind[edge];
+  const double before = call->beta != 0 ? call->beta * wlmi_element_get(p->dense_type, call->dvalues, place) : 0;
+  if (!share->times) return (sums){before, fabs(before)};
+  const double factor = call->alpha * (double)share->times * share->factor;
+  const sums terms = sum_terms(p, call, &by_a->term, row * ldc + first, column * ldb + first);
+  const sums all = finish(&by_a->of_sum, terms, wlmi_csr_value(a, place));
+  return (sums){call->beta != 0 ? factor * all.value + before : factor * all.value,
+                fabs(factor * all.size) + fabs(before)};
+}
+
+wlm_status wlmi_reference_edges(const wlmi_csr_host *a, const wlm_problem *p, const wlm_execute_args *call,
+                                const int64_t *row_ids, int64_t row_count, const int64_t *edge_first,
+                                const wlmi_reference_result *dvalues) {
   wlmi_edge_share *shares = NULL;
   slope by_a = {.term = {0}};
   wlm_status status;
-  for (int64_t i = 0; i < count; i++)
-    if ((edges ? edges[i] : i) < 0 || (edges ? edges[i] : i) >= a->nnz * p->heads)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "edge %lld of %lld", (long long)(edges ? edges[i] : i),
-                       (long long)(a->nnz * p->heads));
   WLM_TRY(slope_make(p->message, &by_a));
   WLM_TRY(wlmi_sample_shares(a, p, call->seed, &shares));
-#pragma omp parallel for schedule(dynamic, 256)
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t place = edges ? edges[i] : i, edge = place / p->heads, first = place % p->heads * width;
-    const int64_t row = row_of(a, edge), column = a->colind[edge];
-    const double before = call->beta != 0 ? call->beta * wlmi_element_get(p->dense_type, call->dvalues, place) : 0;
-    dvalues->value[i] = before;
-    if (dvalues->scale) dvalues->scale[i] = fabs(before);
-    if (!shares[edge].times) continue;
-    const double factor = call->alpha * (double)shares[edge].times * shares[edge].factor;
-    const sums terms = sum_terms(p, call, &by_a.term, row * ldc + first, column * ldb + first);
-    const sums all = finish(&by_a.of_sum, terms, wlmi_csr_value(a, place));
-    dvalues->value[i] = factor * all.value;
-    if (call->beta != 0) dvalues->value[i] += before;
-    if (dvalues->scale) dvalues->scale[i] = fabs(factor * all.size) + fabs(before);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (int64_t i = 0; i < row_count; i++) {
+    const int64_t row = row_ids ? row_ids[i] : i, values = (edge_first[i + 1] - edge_first[i]) * p->heads;
+    for (int64_t v = 0; v < values; v++) {
+      const int64_t edge = a->rowptr[row] + v / p->heads, to = edge_first[i] * p->heads + v;
+      const sums value = value_of(a, p, call, &by_a, &shares[edge], row, edge, v % p->heads);
+      dvalues->value[to] = value.value;
+      if (dvalues->scale) dvalues->scale[to] = value.size;
+    }
   }
 done:
   wlmi_free(shares);

@@ -186,7 +186,7 @@ static void check_edges(const pair *p, const wlm_plan *plan, const wlm_problem *
   const wlmi_reference_result reference = {expected, scale, NULL};
   call.x = dc;
   call.b = b;
-  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, &call, NULL, p->a.nnz, &reference));
+  assert_status(WLM_OK, wlmi_reference_edges(&p->a, problem, &call, NULL, p->a.rows, p->a.rowptr, &reference));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, dc, b, got, NULL));
   expect_close(variant, (block){problem->dense_type, 1, p->a.nnz, 1}, got, expected, scale, problem);
   free(got);

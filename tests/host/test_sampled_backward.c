@@ -182,8 +182,8 @@ static void check_left_out(int sample, uint64_t seed, int planned) {
     call.dvalues = dvalues;
     run(&problem, call, planned);
     call.dvalues = old;
-    assert_status(WLM_OK,
-                  wlmi_reference_edges(&a, &problem, &call, NULL, NNZ, &(wlmi_reference_result){expected, NULL, NULL}));
+    assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, NULL, a.rows, a.rowptr,
+                                               &(wlmi_reference_result){expected, NULL, NULL}));
     for (int p = 0; p < NNZ; p++) {
       if (!shares[p].times) assert_true(dvalues[p] == (beta ? old[p] : 0.0f));
       if (!(fabs((double)dvalues[p] - expected[p]) <= 1e-4 * (1 + fabs(expected[p])))) fail_msg("edge %d", p);

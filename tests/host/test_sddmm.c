@@ -68,8 +68,8 @@ TEST(alpha_beta_and_padding) {
   for (int p = 0; p < NNZ; p++) got[p] = before[p] = (float)p;
   wlm_execute_args call =
       EXECUTE_ARGS(.ldb = N + 3, .ldc = N + 2, .alpha = -2, .beta = 0.5, .x = wide, .b = padded, .dvalues = before);
-  assert_status(WLM_OK,
-                wlmi_reference_edges(&a, &problem, &call, NULL, NNZ, &(wlmi_reference_result){expected, old, NULL}));
+  assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, NULL, ROWS, a.rowptr,
+                                             &(wlmi_reference_result){expected, old, NULL}));
   assert_status(WLM_OK,
                 wlm_plan_create_variant(bare_host, bare_matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, wide, padded, got, NULL));

@@ -336,7 +336,7 @@ static wlm_status sddmm_reference(operands *o) {
   const wlm_problem *p = &o->spec.problem;
   const wlmi_reference_result *to = o->results;
   const int64_t held = o->a.nnz * p->heads;
-  const wlm_status status = wlmi_reference_edges(&o->a, p, &o->host, NULL, held, to);
+  const wlm_status status = wlmi_reference_edges(&o->a, p, &o->host, NULL, o->a.rows, o->a.rowptr, to);
   for (int64_t i = held; i < held + o->rowless * p->heads; i++) {
     to->value[i] = o->call.beta != 0 ? o->call.beta * wlmi_element_get(p->dense_type, o->host.dvalues, i) : 0;
     to->scale[i] = fabs(to->value[i]);

@@ -13,8 +13,8 @@
 #include "support/defaults.h"
 #include "support/emit_fixture.h"
 #include "support/verified.h"
-#include "tuner/second_reference.h"
 #include "tuner/upload.h"
+#include "tuner/whole_check.h"
 
 enum { N = 8, HEADS = 2 };
 static const char input[] = "synth:rows=90,cols=70,d=10,cv=1";
@@ -228,16 +228,16 @@ void whole_check_guards_and_poison(void) {
 void whole_check_references_agree(void) {
   for (int number = 0; number < CASES; number++) {
     verified v;
-    wlmi_second_reference reference = {0};
     int64_t rows[100];
     make(number, &v);
     assert_true(v.operands.a.rows <= 100);
     for (int64_t row = 0; row < v.operands.a.rows; row++) rows[row] = row;
     GET(wlmi_output_check *, all, wlmi_output_check_create(&v.operands, rows, v.operands.a.rows, INT64_MAX, &all));
-    if (wlmi_second_reference_make(&v.operands, all, &reference) != WLM_OK)
+    wlmi_whole_check *whole;
+    if (wlmi_whole_check_create(&v.operands, all, &whole) != WLM_OK)
       fail_msg("case %d: %s", number, wlm_error_detail());
+    wlmi_whole_check_destroy(whole);
     wlmi_output_check_destroy(all);
-    wlmi_second_reference_release(&reference);
     release(&v);
   }
 }
