@@ -368,23 +368,13 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
   }
 }
 
-static wlm_status check_walk(const wlmi_message_walk *w, const int64_t *row_ids, int64_t row_count) {
-  if (w->problem->epilogue.bias && !w->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: the bias is NULL");
-  for (int i = 0; i < w->message->operands; i++)
-    if (w->message->operand[i].source == WLMI_SOURCE_MEMORY && !w->call->operands[i] && w->a->nnz)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "message: operand %s is NULL", w->message->name[i]);
-  return wlmi_reference_check(w->a, w->problem, row_ids, row_count);
-}
-
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
                                   const int64_t *edge_first, const wlmi_reference_result *results) {
   const int64_t n = walk->problem->n;
   const char *const activation = walk->problem->epilogue.activation;
   measure measures[WLM_MAX_RESULTS];
   bound b = {walk, {0}};
-  wlm_status status = check_walk(walk, row_ids, row_count);
-  if (status == WLM_OK && activation) status = wlmi_activation_parse(activation, &b.activation);
-  if (status != WLM_OK) return status;
+  if (activation) WLM_CHECK(wlmi_activation_parse(activation, &b.activation));
   for (int r = 0; r < walk->message->results; r++) measures[r] = measure_of(walk, r);
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {

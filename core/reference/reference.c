@@ -33,18 +33,6 @@ typedef struct edges {
   int64_t start, kept;
 } edges;
 
-static wlm_status check_problem(const wlm_problem *p, const wlm_execute_args *call) {
-  if (p->transpose) return wlmi_fail(WLM_ERR_UNSUPPORTED, "the float64 reference does not know wlm_problem.transpose");
-  if (!wlmi_message_name(p->message) || !wlmi_reduce_name(p->reduce) || !wlmi_sample_name(p->sampling.sample) ||
-      !wlmi_type_name(p->dense_type) || p->n < 0)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: a field has a value that is not in its range");
-  if ((p->reduce == WLM_CUSTOM) != (p->custom != NULL))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: custom belongs to reduce = WLM_CUSTOM");
-  if (call->beta != 0.0 && !call->c) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "beta is not 0 and C was not given");
-  if (p->epilogue.bias && !call->bias) return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "the bias is NULL");
-  return WLM_OK;
-}
-
 static int more_than_one(const wlmi_expression *e) {
   int roundings = wlmi_expression_roundings(e);
   return roundings > 1 ? roundings - 1 : 0;
@@ -228,18 +216,6 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
   for (int j = 0; j < width; j++) value->size[j] *= factor;
 }
 
-wlm_status wlmi_reference_check(const wlmi_csr_host *a, const wlm_problem *p, const int64_t *row_ids,
-                                int64_t row_count) {
-  if (p->n < 0 || p->heads < 1 || p->n % p->heads)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_problem: %lld heads do not divide n = %lld", (long long)p->heads,
-                     (long long)p->n);
-  for (int64_t i = 0; i < row_count; i++)
-    if ((row_ids ? row_ids[i] : i) < 0 || (row_ids ? row_ids[i] : i) >= a->rows)
-      return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "row %lld of a matrix of %lld rows",
-                       (long long)(row_ids ? row_ids[i] : i), (long long)a->rows);
-  return WLM_OK;
-}
-
 void wlmi_reference_finish(const wlm_problem *p, const wlm_execute_args *call, int64_t row, int64_t first,
                            int64_t count, double *value, double *size) {
   const int64_t ldc = call->ldc ? call->ldc : p->n;
@@ -271,10 +247,6 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
   const wlm_problem *p = problem;
   const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
   expressions x;
-  WLM_CHECK(check_problem(p, call));
-  if (result->positions && p->reduce != WLM_MAX && p->reduce != WLM_MIN)
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "positions of a reduction other than max and min");
-  WLM_CHECK(wlmi_reference_check(a, p, row_ids, row_count));
   WLM_CHECK(expressions_make(p, &x));
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t i = 0; i < row_count; i++) {

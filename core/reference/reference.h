@@ -19,7 +19,7 @@ typedef struct wlmi_reference_result {
  *           expressions what evaluate.h says, more where they round more
  * The result is not rounded to the dense type. Of positions, the lowest wins among equal messages, and the first NaN
  * wins over everything. They are exact: messages are rounded to the accumulator's type as in kernels (they are one
- * operation, so rounding the float64 result gives the same bits). WLM_ERR_UNSUPPORTED for what it cannot do: transpose,
+ * operation, so rounding the float64 result gives the same bits). The problem must be a valid one without transpose,
  * for which a is A^T, with the shares of its edges where A is sampled. With heads a->values are nnz x heads, or NULL.
  */
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,
@@ -34,9 +34,6 @@ double wlmi_reference_error(wlm_type type, const void *c, int64_t ldc, const int
 
 /* Parts of all references. */
 
-/* WLM_ERR_INVALID_ARGUMENT for a row that `a` does not have, and for heads that do not divide n. */
-wlm_status wlmi_reference_check(const wlmi_csr_host *a, const wlm_problem *problem, const int64_t *row_ids,
-                                int64_t row_count);
 /* alpha, beta and the bias of a call, for `count` columns of a row of C. `size` may be NULL. */
 void wlmi_reference_finish(const wlm_problem *problem, const wlm_execute_args *call, int64_t row, int64_t first,
                            int64_t count, double *value, double *size);

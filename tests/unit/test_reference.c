@@ -89,10 +89,6 @@ TEST(positions_by_hand) {
     for (int r = 0; r < 4; r++)
       if (arg[r] != cases[i].arg[r]) fail_msg("case %zu row %d: %d", i, r, (int)arg[r]);
   }
-  wlm_problem p = PROBLEM(.n = 1);
-  int64_t arg[4];
-  const wlmi_reference_result of_sum = {NULL, NULL, arg};
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_reference_rows(&small, &p, &plain_call, NULL, 4, &of_sum));
 }
 
 /* Two heads of two columns each. The second head has ten times the values of the first. */
@@ -329,32 +325,6 @@ TEST(users_epilogue) {
   p.epilogue.activation = "x<0?x/4:x+1";
   assert_status(WLM_OK, rows_of(&small, &p, &call, NULL, 4, c, scale));
   assert_true(c[0] == -13 && c[1] == -6.5 && c[2] == 5 && c[3] == 25);
-}
-
-TEST(unsupported_problems_are_refused) {
-  double c[4];
-  wlm_problem p = PROBLEM(.n = 1, .transpose = 1);
-  wlm_execute_args call = EXECUTE_ARGS(.b = small_b);
-  const int64_t outside[] = {0, 4};
-  assert_status(WLM_ERR_UNSUPPORTED, rows_of(&small, &p, &call, NULL, 4, c, NULL));
-  p.transpose = 0;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, outside, 2, c, NULL));
-  assert_contains(wlm_error_detail(), "row 4");
-  call.beta = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
-  call.beta = 0;
-  p.epilogue.bias = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
-  assert_contains(wlm_error_detail(), "bias");
-  p.epilogue.bias = 0;
-  p.heads = 4;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
-  assert_contains(wlm_error_detail(), "4 heads");
-  p.heads = 1;
-  p.reduce = WLM_CUSTOM;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
-  p.custom = "init=0;reduce=acc+y";
-  assert_status(WLM_ERR_INVALID_ARGUMENT, rows_of(&small, &p, &call, NULL, 4, c, NULL));
 }
 
 /* ---- the error ---- */
