@@ -411,6 +411,7 @@ static void get_candidate(lua_State *lua, const wlmi_families *families, wlmi_ca
   candidate->batch = wlmi_variant_integer(families, &candidate->value, "batch");
   candidate->whole_rows = get_boolean(lua, "whole_rows");
   candidate->walks_a = get_boolean(lua, "walks_a");
+  candidate->simple = get_boolean(lua, "simple");
   lua_getfield(lua, -1, "passes");
   for (lua_Integer i = luaL_len(lua, -1); i >= 1; i--) {
     wlmi_pass pass;

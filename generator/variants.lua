@@ -22,6 +22,7 @@
 --   shares         walks A^T of a sampled A, and asks wlm_share what each edge counts; "only": serves nothing else
 --   batches        serves batches, true unless it is false: a function that is not inlined would get a copy of a
 --                  product's arguments in local memory
+--   simple         so simple that other kernels are compared with it, emitted in f64 (tuner/whole_check.c)
 --   parameters     { {"cf", {1, 2}}, ... } in the order of the canonical name, at most 8, each with at most 16 values,
 --                  integers or words; {"vector", {1, 2, 4}, "widest"} has only the widest vector of B that n and the type
 --                  allow as a valid value, "halved" half of it, too, where a row of 16-bit types then occupies a group
@@ -46,7 +47,7 @@ local names    -- sorted
 
 local defaults = {
   operation = "spmm", split = "none", keeps_order = true, deterministic = true, samples = false,
-  shares = false, positions = false, operands = false, batches = true, walks = "op(a)", version = 0,
+  shares = false, positions = false, operands = false, batches = true, simple = false, walks = "op(a)", version = 0,
   registers = function() return 64 end,
 }
 -- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
@@ -369,7 +370,7 @@ local function each(family, visit)
   descend(1)
 end
 
--- All valid candidates, sorted by family, parameters in their listed order: { value, passes, whole_rows, walks_a }.
+-- All valid candidates, sorted by family, parameters in their listed order: { value, passes, whole_rows, walks_a, simple }.
 function variants.describe(problem, limits)
   local found = {}
   complete(problem)
@@ -382,7 +383,7 @@ function variants.describe(problem, limits)
         if reason then return end
         found[#found + 1] = {
           value = string.char(id, table.unpack(places)), passes = passes, whole_rows = family.split == "none",
-          walks_a = family.walks == "a",
+          walks_a = family.walks == "a", simple = family.simple,
         }
       end)
     end

@@ -76,12 +76,8 @@ static wlm_status take(const wlmi_operands *to, const wlmi_call_array *from, con
 }
 
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list) {
-  static const char *const families[] = {"row_naive/", "row_vec/",  "row_kept/",  "row_sample/",
-                                         "sddmm_row/", "host_row/", "sddmm_host/"};
-  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-    for (int64_t i = 0; i < list->count; i++)
-      if (!strncmp(list->candidates[i].variant, families[f], strlen(families[f])) && !list->candidates[i].prepares)
-        return list->candidates[i].variant;
+  for (int64_t i = 0; i < list->count; i++)
+    if (list->candidates[i].simple && !list->candidates[i].prepares) return list->candidates[i].variant;
   return NULL;
 }
 

@@ -16,5 +16,5 @@ void wlmi_whole_check_destroy(wlmi_whole_check *check); /* NULL is fine */
  * are compared with float64, which decides: errors and *max_rel_err are those of wlmi_output_check_result. */
 wlm_status wlmi_whole_check_result(wlmi_whole_check *check, double leeway, double *max_rel_err);
 
-/* Of the families of the simplest kernels, the first variant of the first one in the list; NULL = there is none. */
+/* The first variant of the list whose family is simple; NULL = there is none. */
 const char *wlmi_simple_kernel(const wlmi_candidate_list *list);

@@ -92,6 +92,7 @@ typedef struct wlmi_candidate {
   int prepares;                    /* must be prepared before it can run */
   int whole_rows;                  /* never splits a row: one group of threads walks it from end to end */
   int walks_a;                     /* as of a program */
+  int simple;                      /* other kernels are compared with it */
 } wlmi_candidate;
 
 /* All candidates for a problem on a device, in the order of their values. */

@@ -7,6 +7,7 @@ return {
   operands = true,
   samples = true,
   shares = true,
+  simple = true,
   parameters = {
     { "rows", { 16, 128 } },         -- of a block, the unit that threads take
     { "tile", { 16, 32, 64, 128 } }, -- columns held in registers and cache at a time

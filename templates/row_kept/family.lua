@@ -5,6 +5,7 @@ return {
   split = "none",
   positions = true,
   shares = "only",
+  simple = true,
   parameters = {
     { "lanes", { 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "widest" }, -- columns a lane loads at once

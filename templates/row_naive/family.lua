@@ -4,6 +4,7 @@ return {
   summary = "one thread an element of C, walking its row (GE-SpMM, Algorithm 1)",
   split = "none",
   positions = true,
+  simple = true,
   parameters = {
     { "columns", { 16, 32 } },      -- of C that a block covers
     { "rows", { 4, 8 } },            -- of C that a block covers

@@ -7,6 +7,7 @@ return {
   positions = true,
   samples = "only",
   operands = true,
+  simple = true,
   parameters = {
     { "threads", { 32, 64, 128 } }, -- of a row
     { "rows", { 2, 4, 8, 16 } },    -- of a block

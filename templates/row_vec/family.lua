@@ -5,6 +5,7 @@ return {
   split = "none",
   positions = true,
   operands = true,
+  simple = true,
   parameters = {
     { "lanes", { 1, 2, 4, 8, 16, 32 } }, -- of a row; several rows share a warp
     { "vector", { 1, 2, 4, 8 }, "halved" },  -- columns a lane loads at once

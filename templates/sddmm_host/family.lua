@@ -5,6 +5,7 @@ return {
   summary = "the same number of edges for every block over OpenMP threads, each a vectorised dot product",
   split = "carry", -- lanes of a vector add up their parts of a product
   samples = true,
+  simple = true,
   parameters = {
     { "nonzeros", { 1024, 8192 } }, -- of a block
     { "ahead", { 4, 16 } },         -- edges ahead whose row of B is asked for
