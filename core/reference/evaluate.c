@@ -93,23 +93,35 @@ static void apply(const wlmi_node *node, wlmi_column_block *in, int width, doubl
   }
 }
 
-void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, int width, double step,
-                   wlmi_column_block *result) {
+static void copy(const wlmi_column_block *from, int width, wlmi_column_block *to) {
+  for (int j = 0; j < width; j++) to->value[j] = from->value[j], to->size[j] = from->size[j];
+}
+
+static void repeat(wlmi_column_block *block, int width) {
+  for (int j = 1; j < width; j++) block->value[j] = block->value[0], block->size[j] = block->size[0];
+}
+
+void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *const *operands, unsigned int common,
+                   int width, double step, wlmi_column_block *result) {
   wlmi_column_block stack[WLMI_EXPRESSION_DEPTH];
-  wlmi_column_block *top = stack;
+  int widths[WLMI_EXPRESSION_DEPTH] = {0}, top = 0; /* 1 = all columns are the same, and only the first is there */
   for (int i = 0; i < expression->count; i++) {
     const wlmi_node *node = &expression->nodes[i];
-    if (node->kind == WLMI_NODE_NUMBER) {
-      wlmi_block_fill(top++, width, node->value);
-    } else if (node->kind == WLMI_NODE_OPERAND) {
-      const wlmi_column_block *from = operands[node->which];
-      for (int j = 0; j < width; j++) top->value[j] = from->value[j], top->size[j] = from->size[j];
-      top++;
-    } else {
-      apply(node, top - node->arity, width, step);
-      top -= node->arity - 1;
-    }
+    const int base = top - node->arity, operand = node->kind == WLMI_NODE_OPERAND;
+    int most = operand && !(common >> node->which & 1) ? width : 1;
+    for (int k = base; k < top; k++) most = widths[k] > most ? widths[k] : most;
+    for (int k = base; k < top; k++)
+      if (widths[k] < most) repeat(&stack[k], most);
+    if (node->kind == WLMI_NODE_NUMBER)
+      wlmi_block_fill(&stack[base], 1, node->value);
+    else if (operand)
+      copy(operands[node->which], most, &stack[base]);
+    else
+      apply(node, &stack[base], most, step);
+    widths[base] = most;
+    top = base + 1;
   }
-  if (top == stack) return; /* never: an expression has a node */
-  for (int j = 0; j < width; j++) result->value[j] = stack->value[j], result->size[j] = stack->size[j];
+  if (!top) return; /* never: an expression has a node */
+  copy(&stack[0], widths[0], result);
+  if (widths[0] < width) repeat(result, width);
 }

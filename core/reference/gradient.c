@@ -51,7 +51,7 @@ static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const 
     const int width = (int)(head_width - first < WLM_BLOCK ? head_width - first : WLM_BLOCK);
     if (reads_b) wlmi_elements_read(p->dense_type, call->b, b_from + first, width, b.value);
     for (int j = 0; j < width; j++) x.value[j] = share * wlmi_element_get(p->dense_type, call->x, x_from + first + j);
-    wlmi_evaluate(term, operands, width, unit, &slope);
+    wlmi_evaluate(term, operands, 0, width, unit, &slope);
     for (int j = 0; j < width; j++) {
       const double product = takes_x ? slope.value[j] : x.value[j] * slope.value[j];
       of.value += product;
@@ -65,7 +65,7 @@ static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const 
 static sums finish(const wlmi_expression *of_sum, sums of, double a) {
   wlmi_column_block acc = {{of.value, of.size}, {0}}, value = {{a, a}, {0}};
   const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_A] = &value, [WLM_OPERAND_ACC] = &acc};
-  wlmi_evaluate(of_sum, operands, 2, 1, &acc);
+  wlmi_evaluate(of_sum, operands, 0, 2, 1, &acc);
   return (sums){acc.value[0], acc.value[1]};
 }
 

@@ -9,6 +9,8 @@
 #include "core/problem/sampling.h"
 #include "core/reference/evaluate.h"
 
+enum { LEAST_BLOCK = 8 }; /* columns, so that a walk over the edges pays */
+
 /* The softmax of one row and block of columns, relative to the largest score so far. */
 typedef struct row_weights {
   double base[WLM_BLOCK], total[WLM_BLOCK];
@@ -17,6 +19,7 @@ typedef struct row_weights {
   double weight[WLM_BLOCK]; /* of the current edge */
   double off[WLM_BLOCK];    /* how much rounding may change it */
   double factor[WLM_BLOCK]; /* of what was summed before, as the base has moved */
+  int count;                /* how many of these: 1 where all columns of the block belong to one head */
 } row_weights;
 
 /* The sums of one row and block of columns. */
@@ -59,35 +62,65 @@ static int64_t element_of(const wlm_problem *p, wlm_width width, int64_t j) {
   return width == WLM_WIDTH_HEADS ? head : width == WLM_WIDTH_ONE ? 0 : j;
 }
 
-static double element_at(const wlmi_message_walk *w, int i, int64_t row, int64_t edge, int64_t j) {
+/* `count` neighbouring columns of an operand from column `first` on. */
+static void read_operand(const wlmi_message_walk *w, int i, int64_t row, int64_t edge, wlmi_columns c, double *to) {
   const wlmi_message_operand *o = &w->message->operand[i];
   const wlm_problem *p = w->problem;
-  const int64_t line = line_of(w, o->place, row, edge), element = element_of(p, o->width, j);
+  const int64_t line = line_of(w, o->place, row, edge), heads = p->heads;
   const int64_t ld = w->call->operand_ld[i] ? w->call->operand_ld[i] : wlmi_width_columns(p, o->width);
   const int64_t *rowptr = w->rowptr ? w->rowptr : w->a->rowptr;
+  const wlm_type type = wlmi_width_is_pair(o->width) ? wlmi_accumulator_type(p->dense_type) : p->dense_type;
   const void *memory = w->call->operands[i];
-  switch (o->source) {
-    case WLMI_SOURCE_NUMBER: return w->call->scalars[i];
-    case WLMI_SOURCE_DEGREE: return (double)(rowptr[line + 1] - rowptr[line]);
-    case WLMI_SOURCE_VALUES: return wlmi_csr_value(w->a, edge * p->heads + element);
-    case WLMI_SOURCE_KEPT: return wlmi_dropout_factor(w->call->scalars[i], w->seed, line * p->heads + element);
-    case WLMI_SOURCE_MEMORY: break;
+  if (o->source == WLMI_SOURCE_MEMORY && o->width == WLM_WIDTH_N) {
+    wlmi_elements_read(type, memory, line * ld + c.first, c.count, to);
+    return;
   }
-  if (o->width == WLM_WIDTH_WINS)
-    return wlmi_index_get(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge);
-  if (wlmi_width_is_pair(o->width))
-    return wlmi_element_get(wlmi_accumulator_type(p->dense_type), memory, line * ld + element);
-  return wlmi_element_get(p->dense_type, memory, line * ld + element);
+  for (int j = 0; j < c.count; j++) {
+    const int64_t element = element_of(p, o->width, c.first + j);
+    switch (o->source) {
+      case WLMI_SOURCE_NUMBER: to[j] = w->call->scalars[i]; break;
+      case WLMI_SOURCE_DEGREE: to[j] = (double)(rowptr[line + 1] - rowptr[line]); break;
+      case WLMI_SOURCE_VALUES: to[j] = wlmi_csr_value(w->a, edge * heads + element); break;
+      case WLMI_SOURCE_KEPT: to[j] = wlmi_dropout_factor(w->call->scalars[i], w->seed, line * heads + element); break;
+      case WLMI_SOURCE_MEMORY:
+        to[j] = o->width == WLM_WIDTH_WINS
+                    ? wlmi_index_get(p->argmax_type, memory, line * ld + element) == place_in_a(w, edge)
+                    : wlmi_element_get(type, memory, line * ld + element);
+    }
+  }
 }
 
-static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_columns c,
+/* A block ends where its head does, unless heads are narrow. */
+static int block_at(const wlm_problem *p, int64_t first) {
+  const int64_t width = p->n / p->heads, end = width < LEAST_BLOCK ? p->n : first - first % width + width;
+  const int64_t left = first < p->n ? end - first : 0;
+  return (int)(left < WLM_BLOCK ? left : WLM_BLOCK);
+}
+
+static int is_in_one_head(const wlmi_message_walk *w, wlmi_columns c) {
+  const int64_t width = w->problem->n / w->problem->heads;
+  return c.first / width == (c.first + c.count - 1) / width;
+}
+
+/* The operands and sums that are the same in all columns of a block. */
+static unsigned int common_of(const wlmi_message_walk *w, wlmi_columns c) {
+  unsigned int common = 0;
+  if (!is_in_one_head(w, c)) return common;
+  for (int i = 0; i < w->message->operands; i++) {
+    const wlm_width width = w->message->operand[i].width;
+    if (width != WLM_WIDTH_N && width != WLM_WIDTH_WINS) common |= 1u << i;
+  }
+  return common | ((1u << w->message->sums) - 1) << w->message->operands;
+}
+
+static void load_operands(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_columns c, unsigned int common,
                           wlmi_column_block *blocks) {
-  for (int i = 0; i < w->message->operands; i++)
-    for (int j = 0; j < c.count; j++) {
-      const double value = element_at(w, i, row, edge, c.first + j);
-      blocks[i].value[j] = value;
-      blocks[i].size[j] = isinf(value) ? 0.0 : fabs(value); /* infinity is exact */
-    }
+  for (int i = 0; i < w->message->operands; i++) {
+    const wlmi_columns read = {c.first, common >> i & 1 ? 1 : c.count};
+    double *const value = blocks[i].value;
+    read_operand(w, i, row, edge, read, value);
+    for (int j = 0; j < read.count; j++) blocks[i].size[j] = isinf(value[j]) ? 0.0 : fabs(value[j]); /* it is exact */
+  }
 }
 
 /* Sum `s` of a head; `sums` has the value and the size of it and of each sum before it. Its terms round, too, and their
@@ -103,13 +136,12 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
   *value = *size = 0;
   for (int64_t first = 0; first < width; first += WLM_BLOCK) {
     const wlmi_columns c = {head * width + first, (int)(width - first < WLM_BLOCK ? width - first : WLM_BLOCK)};
-    load_operands(w, row, edge, c, blocks);
-    for (int i = 0; i < s; i++)
-      for (int j = 0; j < c.count; j++) {
-        blocks[m->operands + i].value[j] = sums[2 * i];
-        blocks[m->operands + i].size[j] = sums[2 * i + 1];
-      }
-    wlmi_evaluate(&m->sum[s], operands, c.count, step, &terms);
+    load_operands(w, row, edge, c, common_of(w, c), blocks);
+    for (int i = 0; i < s; i++) {
+      blocks[m->operands + i].value[0] = sums[2 * i];
+      blocks[m->operands + i].size[0] = sums[2 * i + 1];
+    }
+    wlmi_evaluate(&m->sum[s], operands, common_of(w, c), c.count, step, &terms);
     for (int j = 0; j < c.count; j++) *value += terms.value[j], *size += terms.size[j];
   }
   *size *= 1 + sqrt((double)width) / 4 + wlmi_expression_roundings(&m->sum[s]) / 8.0;
@@ -121,7 +153,7 @@ static void load(const wlmi_message_walk *w, int64_t row, int64_t edge, wlmi_col
   const int64_t width = w->problem->n / w->problem->heads;
   const wlmi_message *m = w->message;
   double made[2 * WLMI_MAX_SUMS] = {0};
-  load_operands(w, row, edge, c, blocks);
+  load_operands(w, row, edge, c, common_of(w, c), blocks);
   for (int j = 0; j < c.count && m->sums; j++) {
     const int64_t head = (c.first + j) / width;
     for (int s = 0; s < m->sums; s++) {
@@ -191,8 +223,8 @@ static void begin_row(wlmi_result_kind kind, int count, row_result *row) {
 }
 
 /* Takes in an edge's score, `times` times. A weight is as wrong as its exponent, whose parts round. */
-static void weigh(const wlmi_column_block *score, double times, int count, row_weights *row) {
-  for (int j = 0; j < count; j++) {
+static void weigh(const wlmi_column_block *score, double times, row_weights *row) {
+  for (int j = 0; j < row->count; j++) {
     const double x = score->value[j], base = x > row->base[j] ? x : row->base[j];
     row->factor[j] = row->base[j] == base ? 1 : exp(row->base[j] - base);
     row->base[j] = base;
@@ -206,10 +238,11 @@ static void weigh(const wlmi_column_block *score, double times, int count, row_w
 
 static void take_weighted(const row_weights *weights, const wlmi_column_block *message, int count, row_result *row) {
   for (int j = 0; j < count; j++) {
-    const double weight = weights->weight[j], x = weight * message->value[j];
-    row->block.value[j] = row->block.value[j] * weights->factor[j] + x;
-    row->block.size[j] = row->block.size[j] * weights->factor[j] + weight * message->size[j] +
-                         (isfinite(x) ? fabs(x) * weights->off[j] : 0);
+    const int k = weights->count == 1 ? 0 : j;
+    const double weight = weights->weight[k], x = weight * message->value[j];
+    row->block.value[j] = row->block.value[j] * weights->factor[k] + x;
+    row->block.size[j] = row->block.size[j] * weights->factor[k] + weight * message->size[j] +
+                         (isfinite(x) ? fabs(x) * weights->off[k] : 0);
   }
 }
 
@@ -245,14 +278,15 @@ static void close_row(const bound *b, int64_t degree, wlmi_columns c, wlmi_colum
     block->size[j] += fabs(bias);
   }
   if (!b->activation.count) return;
-  wlmi_evaluate(&b->activation, operands, c.count, step_of(w, degree), block);
+  wlmi_evaluate(&b->activation, operands, 0, c.count, step_of(w, degree), block);
   for (int j = 0; j < c.count; j++) block->size[j] *= 1 + wlmi_expression_roundings(&b->activation) / 8.0;
 }
 
 /* Divides by the sum of the weights. */
 static void share(const row_weights *weights, int count, wlmi_column_block *block) {
   for (int j = 0; j < count; j++) {
-    const double total = weights->total[j], looser = weights->loose[j] / total;
+    const int k = weights->count == 1 ? 0 : j;
+    const double total = weights->total[k], looser = weights->loose[k] / total;
     block->value[j] = total == 0 ? 0 : block->value[j] / total;
     block->size[j] = total == 0 ? 0 : (1 + looser / 4) * block->size[j] / total;
   }
@@ -263,8 +297,8 @@ static void put_softmax(const bound *b, int64_t i, wlmi_columns c, const row_wei
   const int64_t heads = b->walk->problem->heads, width = b->walk->problem->n / heads;
   for (int j = 0; j < c.count; j++) {
     const int64_t at = 2 * (i * heads + (c.first + j) / width);
-    const int is_none = weights->total[j] == 0;
     if ((c.first + j) % width) continue;
+    const int is_none = weights->total[j] == 0;
     to->value[at] = is_none ? 0 : weights->base[j];
     to->value[at + 1] = is_none ? 0 : 1 / weights->total[j];
     if (!to->scale) continue;
@@ -328,8 +362,9 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
   wlmi_column_block blocks[WLMI_MAX_NAMES], message;
   const wlmi_column_block *operands[WLMI_MAX_NAMES];
   row_result rows[WLM_MAX_RESULTS];
-  row_weights weights = {.size = {0}};
-  for (int j = 0; j < c.count; j++) weights.base[j] = -INFINITY;
+  const unsigned int common = common_of(w, c);
+  row_weights weights = {.size = {0}, .count = is_in_one_head(w, c) ? 1 : c.count};
+  for (int j = 0; j < weights.count; j++) weights.base[j] = -INFINITY;
   for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   for (int r = 0; r < m->results; r++) begin_row(m->result[r].kind, c.count, &rows[r]);
   for (int64_t k = 0; k < degree; k++) {
@@ -342,9 +377,9 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
       const int64_t terms = terms_of(w, kind, kept);
       const int of_row = wlmi_result_is_of_row(kind);
       if (kind != WLMI_RESULT_SCORE && (!to[r].value || (!of_row && at->line < 0))) continue;
-      wlmi_evaluate(&m->result[r].value, operands, c.count, step_of(w, terms), &message);
+      wlmi_evaluate(&m->result[r].value, operands, common, c.count, step_of(w, terms), &message);
       if (kind == WLMI_RESULT_SCORE) {
-        if (share.times) weigh(&message, (double)share.times, c.count, &weights);
+        if (share.times) weigh(&message, (double)share.times, &weights);
         continue;
       }
       if (kind == WLMI_RESULT_SOFTMAX) {
@@ -370,7 +405,6 @@ static void walk_block(const bound *b, const walked_row *at, wlmi_columns c, con
 
 wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *row_ids, int64_t row_count,
                                   const int64_t *edge_first, const wlmi_reference_result *results) {
-  const int64_t n = walk->problem->n;
   const char *const activation = walk->problem->epilogue.activation;
   measure measures[WLM_MAX_RESULTS];
   bound b = {walk, {0}};
@@ -380,10 +414,8 @@ wlm_status wlmi_reference_message(const wlmi_message_walk *walk, const int64_t *
   for (int64_t i = 0; i < row_count; i++) {
     const int has_edges = edge_first && edge_first[i + 1] > edge_first[i];
     const walked_row row = {i, row_ids ? row_ids[i] : i, has_edges ? edge_first[i] : -1};
-    for (int64_t first = 0; first < n; first += WLM_BLOCK) {
-      const wlmi_columns c = {first, (int)(n - first < WLM_BLOCK ? n - first : WLM_BLOCK)};
+    for (wlmi_columns c = {0, 0}; (c.count = block_at(walk->problem, c.first)) > 0; c.first += c.count)
       walk_block(&b, &row, c, measures, results);
-    }
   }
   wlmi_expression_release(&b.activation);
   return WLM_OK;
@@ -398,7 +430,7 @@ void wlmi_reference_message_at(const wlmi_message_walk *walk, int result, int64_
   const wlmi_column_block *operands[WLMI_MAX_NAMES];
   for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   load(walk, row, edge, (wlmi_columns){column, 1}, step, blocks);
-  wlmi_evaluate(&of->value, operands, 1, step, &message);
+  wlmi_evaluate(&of->value, operands, 0, 1, step, &message);
   *value = message.value[0];
   *size = m.weight * message.size[0];
 }

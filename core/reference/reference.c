@@ -195,7 +195,7 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
   const int width = at.count;
   wlmi_column_block edge, dense, message, degree;
   const wlmi_column_block *const operands[WLMI_OPERANDS] = {&edge, &dense, value, &message, &degree};
-  wlmi_evaluate(&x->op.parts[WLMI_PART_INIT], operands, width, step, value);
+  wlmi_evaluate(&x->op.parts[WLMI_PART_INIT], operands, 0, width, step, value);
   for (int64_t k = 0; k < e->sample.kept; k++) {
     const int64_t here = edge_at(e, k), times = times_of(w->a, here);
     if (!times) continue;
@@ -204,15 +204,15 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
     dense_of(w, here, at, dense.value);
     for (int j = 0; j < width; j++) dense.size[j] = fabs(dense.value[j]);
     if (own_message) {
-      wlmi_evaluate(own_message, operands, width, step, &message);
+      wlmi_evaluate(own_message, operands, 0, width, step, &message);
     } else {
       make_messages(p->message, edge.value, dense.value, width, message.value);
       for (int j = 0; j < width; j++) message.size[j] = fabs(message.value[j]);
     }
-    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLMI_PART_REDUCE], operands, width, step, value);
+    for (int64_t t = 0; t < times; t++) wlmi_evaluate(&x->op.parts[WLMI_PART_REDUCE], operands, 0, width, step, value);
   }
   wlmi_block_fill(&degree, width, (double)e->kept);
-  if (finish && e->kept) wlmi_evaluate(finish, operands, width, step, value);
+  if (finish && e->kept) wlmi_evaluate(finish, operands, 0, width, step, value);
   for (int j = 0; j < width; j++) value->size[j] *= factor;
 }
 
@@ -239,7 +239,7 @@ static void compute_block(const walk *w, const wlm_execute_args *call, const exp
     reduce_block(w, e, at, to, positions);
   for (int j = 0; j < at.count; j++) to->value[j] *= factor, to->size[j] *= factor;
   wlmi_reference_finish(p, call, row, at.first, at.count, to->value, to->size);
-  if (p->epilogue.activation) wlmi_evaluate(&x->activation, operands, at.count, step_of(p, e), to);
+  if (p->epilogue.activation) wlmi_evaluate(&x->activation, operands, 0, at.count, step_of(p, e), to);
 }
 
 wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *problem, const wlm_execute_args *call,

@@ -337,7 +337,7 @@ static point evaluate_at(const char *text, const double values[WLMI_OPERANDS], c
     for (int j = 0; sizes && j < width; j++) blocks[i].size[j] = sizes[i];
     operands[i] = &blocks[i];
   }
-  wlmi_evaluate(&e, operands, width, step, &result);
+  wlmi_evaluate(&e, operands, 0, width, step, &result);
   wlmi_expression_release(&e);
   return (point){result.value[width - 1], result.size[width - 1]};
 }

@@ -280,7 +280,7 @@ static double value_at(const wlmi_expression *e, const double at[OPERANDS]) {
     operands[i] = &blocks[i];
     wlmi_block_fill(&blocks[i], 1, at[i]);
   }
-  wlmi_evaluate(e, operands, 1, 1e-16, &result);
+  wlmi_evaluate(e, operands, 0, 1, 1e-16, &result);
   return result.value[0];
 }
 
@@ -460,7 +460,7 @@ static double finish_value(const char *text, double acc, double a, double b) {
   wlmi_column_block result;
   const unsigned int all = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B | 1u << WLM_OPERAND_ACC;
   GET(wlmi_expression, e, wlmi_expression_parse("slope", text, strlen(text), all, &e));
-  wlmi_evaluate(&e, operands, 1, 1, &result);
+  wlmi_evaluate(&e, operands, 0, 1, 1, &result);
   wlmi_expression_release(&e);
   return result.value[0];
 }
