@@ -246,21 +246,20 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
                                const int64_t *row_ids, int64_t row_count, const wlmi_reference_result *result) {
   const wlm_problem *p = problem;
   const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
+  const int64_t blocks = (p->n + WLM_BLOCK - 1) / WLM_BLOCK;
   expressions x;
   WLM_CHECK(expressions_make(p, &x));
 #pragma omp parallel for schedule(dynamic, 16)
-  for (int64_t i = 0; i < row_count; i++) {
-    const int64_t row = row_ids ? row_ids[i] : i;
+  for (int64_t k = 0; k < row_count * blocks; k++) { /* a block is a task, as a row may have most of the edges */
+    const int64_t i = k / blocks, first = k % blocks * WLM_BLOCK, row = row_ids ? row_ids[i] : i;
     const edges e = edges_of(a, p, call->seed, row);
-    for (int64_t first = 0; first < p->n; first += WLM_BLOCK) {
-      const wlmi_columns at = {first, (int)(p->n - first < WLM_BLOCK ? p->n - first : WLM_BLOCK)};
-      wlmi_column_block block;
-      const int64_t to = i * p->n + first;
-      compute_block(&w, call, &x, &e, row, at, &block, result->positions ? result->positions + to : NULL);
-      for (int j = 0; j < at.count; j++) {
-        if (result->value) result->value[to + j] = block.value[j];
-        if (result->scale) result->scale[to + j] = x.weight * block.size[j];
-      }
+    const wlmi_columns at = {first, (int)(p->n - first < WLM_BLOCK ? p->n - first : WLM_BLOCK)};
+    const int64_t to = i * p->n + first;
+    wlmi_column_block block;
+    compute_block(&w, call, &x, &e, row, at, &block, result->positions ? result->positions + to : NULL);
+    for (int j = 0; j < at.count; j++) {
+      if (result->value) result->value[to + j] = block.value[j];
+      if (result->scale) result->scale[to + j] = x.weight * block.size[j];
     }
   }
   expressions_release(&x);
