@@ -55,6 +55,10 @@ const wlmi_command wlmi_commands[] = {
     {"explain", NULL, "INPUT...", "print which kernel is chosen, and why", wlmi_cmd_explain,
      .takes = CHOOSING | PROBLEM | WLMI_OPTION_CALLS | WLMI_OPTION_VARIANT | WLMI_OPTION_FORCE, .least = 1,
      .most = NO_LIMIT, .missing = input_needed, .example = "explain graph.mtx -n 64 --calls 1000"},
+    {"explain", NULL, "SAMPLING.json...",
+     "show the settings that warploom.torch.calibrate measured: their times, and what they lose of the budget",
+     wlmi_cmd_explain_sampling, .takes = WLMI_OPTION_JSON, .is_for = wlmi_explains_samplings, .least = 1,
+     .most = NO_LIMIT, .missing = input_needed, .example = "explain sampling.json"},
     {"export", NULL, "-o FILE", "write the measurements as JSON lines, or a library that contains what was tuned",
      wlmi_cmd_export, .takes = STORE | WLMI_OPTION_SYSTEM | WLMI_OPTION_OUTPUT | WLMI_OPTION_FORMAT,
      .needs = WLMI_OPTION_OUTPUT, .example = "export -o tuned.jsonl"},
@@ -118,13 +122,15 @@ static int counts_fit(const wlmi_command *c, const wlmi_cli_options *o) {
   return argument_count(c, o) >= c->least && argument_count(c, o) <= c->most;
 }
 
-/* Prefers a row whose option was given, then one whose action was given, then one that takes this many arguments. */
+/* Prefers a row that the arguments select, whose option was given or whose action was given, then one that takes this
+ * many arguments. */
 const wlmi_command *wlmi_command_closest(const char *name, const wlmi_cli_options *o) {
   const wlmi_command *found = NULL;
   for (int i = 0; i < COMMANDS; i++) {
     const wlmi_command *c = &wlmi_commands[i];
-    if (!is_called(c, name, action_of(o)) || (c->when && !wlmi_cli_has(o, c->when))) continue;
-    if (c->when || c->action) return c;
+    if (!is_called(c, name, action_of(o)) || (c->when && !wlmi_cli_has(o, c->when)) || (c->is_for && !c->is_for(o)))
+      continue;
+    if (c->when || c->action || c->is_for) return c;
     if (!found || (!counts_fit(found, o) && counts_fit(c, o))) found = c;
   }
   return found;

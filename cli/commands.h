@@ -16,6 +16,8 @@ wlmi_command_fn wlmi_cmd_tune_recorded; /* --recorded */
 wlmi_command_fn wlmi_cmd_train;
 wlmi_command_fn wlmi_cmd_run;
 wlmi_command_fn wlmi_cmd_explain;
+wlmi_command_fn wlmi_cmd_explain_sampling;                    /* of files of warploom.torch.calibrate */
+int wlmi_explains_samplings(const wlmi_cli_options *options); /* as in wlmi_command */
 wlmi_command_fn wlmi_cmd_export;
 wlmi_command_fn wlmi_cmd_import;
 wlmi_command_fn wlmi_cmd_db_list;
@@ -39,9 +41,11 @@ typedef struct wlmi_command {
   wlmi_command_fn *run;         /* NULL: of help, which reads this table */
   int takes, needs;             /* WLM_OPTION_... */
   int when;                     /* the option that selects this row; 0 = none */
-  int least, most;              /* numbers of arguments, without the action */
-  const char *missing;          /* the advice if there are too few */
-  const char *example;          /* an example of the words after "warploom"; NULL = none */
+  /* Whether the arguments select this row; NULL = they do not. */
+  int (*is_for)(const wlmi_cli_options *options);
+  int least, most;     /* numbers of arguments, without the action */
+  const char *missing; /* the advice if there are too few */
+  const char *example; /* an example of the words after "warploom"; NULL = none */
   /* The i-th suite that the first argument may name, and its help text; NULL behind the last. */
   const char *(*suite)(int i, const char **help);
 } wlmi_command;

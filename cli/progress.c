@@ -77,9 +77,9 @@ void wlmi_progress_next(wlmi_progress *progress, const char *title) {
   progress->last_plain = -1;
 }
 
-static int terminal_columns(void) {
+int wlmi_terminal_columns(int descriptor) {
   struct winsize size;
-  return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_COLUMNS;
+  return !ioctl(descriptor, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_COLUMNS;
 }
 
 /* From 0 to 1, of the whole job. */
@@ -137,7 +137,7 @@ static void cut(char *text, int characters) {
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
   char line[WLMI_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
   if (!progress->on_terminal && done == progress->last_plain) return;
-  progress->columns = terminal_columns();
+  progress->columns = wlmi_terminal_columns(STDERR_FILENO);
   wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);
   wlmi_printable(line, 0, shown, sizeof shown);
   if (progress->on_terminal) cut(shown, progress->columns - 1);

@@ -32,6 +32,9 @@ double wlmi_progress_left(const wlmi_progress *progress, double elapsed, int64_t
 void wlmi_progress_line(const wlmi_progress *progress, double elapsed, int64_t done, int64_t total, const char *note,
                         char line[WLMI_PROGRESS_LINE]);
 
+/* The width of the terminal that is open there; 80 where there is none. */
+int wlmi_terminal_columns(int descriptor);
+
 /* From here on SIGINT, SIGTERM and SIGHUP also end the compilers and other programs that this one runs. */
 void wlmi_end_with_compilers(void);
 /* The first SIGINT, SIGTERM or SIGHUP only ends those and is kept, so that work in progress can be stored; a second one

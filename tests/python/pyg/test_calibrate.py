@@ -1,6 +1,8 @@
 """The sampling that keeps a budget of accuracy: how it is found, kept and used."""
 
 import json
+import shutil
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -195,6 +197,20 @@ def test_the_file_holds_the_setting(model, data, tmp_path):
         assert torch.equal(first, infer(model, data))
     with warploom.pyg.accelerate():
         assert not torch.equal(first, infer(model, data))
+
+
+def test_the_command_explains_the_file(model, data, tmp_path):
+    """Its sentences and its table of settings are those of `explain`."""
+    program = shutil.which("warploom")
+    if program is None:
+        pytest.skip("needs the program warploom")
+    setting, file = calibrate(model, data, budget=0.05), tmp_path / "sampling.json"
+    setting.save(file)
+    run = subprocess.run([program, "explain", file], check=True, capture_output=True, text=True)
+    expected, found = setting.explain().splitlines(), run.stdout.splitlines()
+    assert found[:2] == expected[:2]
+    settings = 1 + len(setting.tried)
+    assert found[-settings:] == expected[-settings:]
 
 
 def test_the_norm_is_that_of_the_reduction(model, data, monkeypatch):
