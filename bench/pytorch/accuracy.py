@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from bench.pytorch.cases import Suite
 from bench.pytorch.datasets import Dataset, load_dataset
 from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.planted import load_planted
+from bench.pytorch.planted import LABELLED, load_labelled, load_planted
 from bench.pytorch.sampled import (
     DenseModel,
     SampledModel,
@@ -48,6 +48,7 @@ RECIPES = {
     "cora": Recipe(2, 200, 0.5, 5e-4),
     "citeseer": Recipe(2, 200, 0.5, 5e-4),
     "tolokers": Recipe(2, 400, 0.2),
+    "amazon-computers": Recipe(2, 100, 0.5),
     "reddit": Recipe(2, 60, 0.5),
     "proteins": Recipe(3, 300),
     "random": Recipe(2, 4, every=2),
@@ -99,6 +100,8 @@ def load_any(name: str, settings: Settings) -> Dataset:
     """A dataset by name; labels of two classes become one task, whose metric is ROC-AUC."""
     if name.startswith("planted:"):
         return load_planted(name, settings.data, settings.command, settings.twins)
+    if name in LABELLED:
+        return load_labelled(name, settings.data)
     found = load_dataset(name, settings.data)
     if name == "tolokers":
         return found._replace(labels=found.labels.float().unsqueeze(1), classes=1)

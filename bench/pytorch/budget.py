@@ -31,7 +31,7 @@ from bench.results_file import Line
 from warploom._problem import SAMPLES
 from warploom.torch import Sample, Sampling, calibrate, sampling
 
-GRAPHS = ("tolokers", "planted:reddit", "planted:proteins")
+GRAPHS = ("tolokers", "amazon-computers", "planted:reddit", "planted:proteins")
 MODELS = {"gcn": GCNConv, "sage": SAGEConv}
 BUDGETS = (0.5, 1.0, 2.0)  # points
 WIDTHS = (16, 32, 64, 128, 256, 512)

@@ -1,6 +1,7 @@
-"""Twins of published graphs with planted features and labels. Everything is synthetic.
+"""Graphs with planted features: twins of published graphs, whose labels are planted, too, and a
+published graph with its own labels.
 
-The pattern is that of a twin (core/synth/twin.c): 50 communities, and 70 % of the edges of a node
+The pattern of a twin (core/synth/twin.c) has 50 communities, and 70 % of the edges of a node
 lead into its own. A community c has a centre m_c of length 1, and a node in it has the features
 scale (m_c + noise * N(0, 1)).
 
@@ -13,6 +14,8 @@ scale (m_c + noise * N(0, 1)).
   r = +1 or -1 is the node's role, which is its last feature (times scale). g_c is the sign of
   the first coordinate of m_c. So a role says nothing without the community, and the mean over the
   neighbours loses it: GraphSAGE, whose layers see the node itself, can use it, and GCN cannot.
+- amazon-computers: pattern and labels are the published ones, and a node's community is its class.
+  The published features are not in the data, and neither is a split.
 
 The numbers were chosen by exact results, not by those of sampling; docs/sampling.md says how.
 """
@@ -28,7 +31,7 @@ import numpy.typing as npt
 import torch
 
 from bench.pytorch.datasets import Dataset
-from bench.pytorch.graphs import Csr, Indices, load
+from bench.pytorch.graphs import Csr, Indices, from_edges, load
 from bench.pytorch.sampler import Random
 
 COMMUNITIES = 50
@@ -56,9 +59,16 @@ PLANS = {
     "proteins": Plan(
         features=8, classes=112, noise=2.2, scale=2.0, by_community=1.03, by_role=0.80
     ),
+    "amazon-computers": Plan(features=767, classes=10, noise=0.5),
 }
 # Shares of training and validation nodes; the others are the test nodes.
-SPLITS = {"reddit": (0.66, 0.10), "arxiv": (0.54, 0.18), "proteins": (0.65, 0.16)}
+SPLITS = {
+    "reddit": (0.66, 0.10),
+    "arxiv": (0.54, 0.18),
+    "proteins": (0.65, 0.16),
+    "amazon-computers": (0.6, 0.2),
+}
+LABELLED = ("amazon-computers",)  # published graphs with their own labels
 
 
 def communities_of(rows: int, communities: int, seed: int = _SEED) -> Indices:
@@ -125,3 +135,20 @@ def load_planted(name: str, data: Path, command: str, keep: Path | None = None) 
     twin = name.partition(":")[2]
     graph = load(f"twin:{twin}", data, command, keep)
     return make_planted(twin.partition(",")[0], graph._replace(name=name))
+
+
+def _symmetric(graph: Csr) -> Csr:
+    """The pattern with each edge in both directions."""
+    sources, targets = graph.edges()
+    places = np.concatenate([targets, sources]) * graph.nodes + np.concatenate([sources, targets])
+    places = np.unique(places)
+    return from_edges(graph.name, graph.nodes, places // graph.nodes, places % graph.nodes)
+
+
+def load_labelled(name: str, data: Path) -> Dataset:
+    """A graph of LABELLED, undirected, with its labels from `data` and planted features."""
+    graph, plan = _symmetric(load(name, data)), PLANS[name]
+    planted = plant(plan, np.loadtxt(data / name / f"{name}.labels.txt", np.int64))
+    x, labels = (torch.from_numpy(array) for array in planted)
+    train, val, test = split(graph.nodes, SPLITS[name])
+    return Dataset(graph, x, labels, plan.classes, train, val, test, "features")

@@ -11,6 +11,7 @@ import torch
 
 from bench.__main__ import main
 from bench.pytorch import accuracy, sampled_training
+from bench.pytorch.accuracy import load_any
 from bench.pytorch.cases import Output
 from bench.pytorch.graphs import load
 from bench.pytorch.planted import PLANS, communities_of, make_planted, plant
@@ -51,6 +52,24 @@ def test_planted_data():
     assert set(data.x[:, -1].tolist()) == {-2.0, 2.0}
     again, _ = plant(PLANS["proteins"], community)
     assert np.array_equal(again, data.x.numpy())
+
+
+def test_planted_features_of_a_labelled_graph(tmp_path):
+    """Edges are in both directions once; labels are the file's; features show the label."""
+    name, labels = "amazon-computers", np.arange(500) % 10
+    folder = tmp_path / name
+    folder.mkdir()
+    edges = "1 2\n2 1\n3 3\n4 5\n"
+    matrix = f"%%MatrixMarket matrix coordinate pattern general\n500 500 4\n{edges}"
+    (tmp_path / f"{name}.mtx").write_text(matrix)
+    np.savetxt(folder / f"{name}.labels.txt", labels, "%d")
+    data = load_any(name, accuracy.Settings(data=tmp_path))
+    assert data.graph.edges().tolist() == [[1, 0, 2, 4, 3], [0, 1, 2, 3, 4]]
+    assert data.labels.tolist() == labels.tolist() and data.synthetic == "features"
+    centres = torch.stack([data.x[data.labels == label].mean(0) for label in range(10)])
+    assert (centres.norm(dim=1) - (1 + 0.25 * 767 / 50) ** 0.5).abs().max() < 0.2
+    parts = torch.cat([data.train, data.val, data.test])
+    assert torch.equal(parts.sort().values, torch.arange(500))
 
 
 @pytest.mark.parametrize("strategy", ["bucket", "fastrand", "fastrand_coprime"])
