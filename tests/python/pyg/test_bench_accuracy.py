@@ -290,3 +290,23 @@ def test_budgets(tmp_path):
         assert line["bound"] <= line["budget"]
         assert len(line["setting"]) == 2
     assert [line["model"] for line in read_lines(out)] == ["gcn", "sage"]
+
+
+def test_summary_of_budgets(tmp_path, capsys):
+    """planted:reddit is too slow, and one of eight runs does not hold."""
+    base = {"graph": "tolokers", "model": "gcn", "budget": 1.0, "calibrate_seconds": 2.0}
+    base |= {"exact_metric": 80.0, "metric": 79.5, "held": True, "exact_us": 900.0, "us": 300.0}
+    base |= {"best_us": None}
+    lines = [{**base, "seed": seed} for seed in range(6)]
+    lines.append({**base, "seed": 6, "held": False, "metric": 78.0, "best_us": 270.0})
+    lines.append({**base, "seed": 0, "graph": "planted:reddit"})
+    path = tmp_path / "budget.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["summary", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "tolokers/gcn/1.0              6 of  7 held,  0.71 points lost,  3.00x of exact inference",
+        "planted:reddit/gcn/1.0        1 of  1 held,  0.50 points lost,  3.00x of exact inference"
+        "  MISSED",
+        "held on test nodes: 87.5% of all runs, at least 90%  MISSED",
+        "of the best setting's speed: 0.90, worst 0.90, at least 0.85",
+    ]
