@@ -78,16 +78,19 @@ static void put_sentences(const wlmi_sampling_file *file, wlmi_report *report) {
 
 static void put_layers(const wlmi_sampling_file *file, wlmi_report *report) {
   wlmi_table table;
-  wlmi_table_begin(&table, "layer,sample,expected=variance: expected,measured");
+  wlmi_table_begin(&table, "layer,sample,expected=variance: expected,measured,worst=most in rows");
   for (int64_t i = 0; i < file->layer_count; i++) {
     const wlmi_sampling_layer *layer = &file->layers[i];
-    wlmi_text sample = {0};
+    wlmi_text sample = {0}, worst = {0};
     wlmi_sampling_layer_text(layer, &sample);
+    wlmi_sampling_worst_rows(layer, &worst);
     wlmi_table_text(&table, *layer->name ? layer->name : "the model");
     wlmi_table_text(&table, sample.data);
     wlmi_table_real(&table, isnan(layer->expected) ? "" : "%.3g", layer->expected);
     wlmi_table_real(&table, isnan(layer->measured) ? "" : "%.3g", layer->measured);
+    wlmi_table_text(&table, worst.data ? worst.data : "");
     wlmi_text_release(&sample);
+    wlmi_text_release(&worst);
   }
   wlmi_report_table(report, "layers", &table, 0);
 }

@@ -97,6 +97,13 @@ static wlm_status read_sample(const json_t *sample, const char *where, const cha
   return WLM_OK;
 }
 
+static wlm_status read_worst(const json_t *worst, const char *where) {
+  int fits = json_is_array(worst);
+  for (size_t i = 0; i < json_array_size(worst); i++)
+    fits &= json_is_integer(json_array_get(json_array_get(worst, i), 0));
+  return fits ? WLM_OK : wlmi_fail(WLM_ERR_PARSE, "%sworst must be an array of [row, edges, variance]", where);
+}
+
 static wlm_status read_layers(wlmi_sampling_file *file) {
   json_t *layers = json_object_get(file->root, "layers"), *layer;
   const char *name;
@@ -107,10 +114,12 @@ static wlm_status read_layers(wlmi_sampling_file *file) {
       wlmi_alloc_array((int64_t)json_object_size(layers), sizeof *file->layers, "layers", (void **)&file->layers));
   json_object_foreach(layers, name, layer) {
     wlmi_sampling_layer *out = &file->layers[file->layer_count];
-    *out = (wlmi_sampling_layer){.name = name, .sample = json_object_get(layer, "sample")};
+    *out = (wlmi_sampling_layer){
+        .name = name, .sample = json_object_get(layer, "sample"), .worst = json_object_get(layer, "worst")};
     snprintf(where, sizeof where, "layers['%.64s'].", name);
     WLM_CHECK(read_fields(layer, where, of_layer, out));
     WLM_CHECK(read_sample(out->sample, where, "sample"));
+    WLM_CHECK(read_worst(out->worst, where));
     file->layer_count++;
   }
   return WLM_OK;
@@ -206,6 +215,13 @@ void wlmi_sampling_text(const wlmi_sampling_file *file, const wlmi_sampling_trie
 }
 
 void wlmi_sampling_layer_text(const wlmi_sampling_layer *layer, wlmi_text *out) { put_sample(layer->sample, 1, out); }
+
+void wlmi_sampling_worst_rows(const wlmi_sampling_layer *layer, wlmi_text *out) {
+  for (size_t i = 0; i < json_array_size(layer->worst); i++) {
+    if (i) wlmi_text_puts(out, ", ");
+    wlmi_text_integer(out, json_integer_value(json_array_get(json_array_get(layer->worst, i), 0)));
+  }
+}
 
 void wlmi_sampling_widths(const wlmi_sampling_file *file, const wlmi_sampling_tried *tried, wlmi_text *out) {
   put_samples(file, tried, 0, "/", out);

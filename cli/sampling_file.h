@@ -8,6 +8,7 @@ typedef struct wlmi_sampling_layer {
   const char *name;
   const json_t *sample;      /* null = all edges */
   double expected, measured; /* the variance */
+  const json_t *worst;       /* [row, edges, variance] of the rows with the largest variance */
 } wlmi_sampling_layer;
 
 typedef struct wlmi_sampling_tried {
@@ -35,5 +36,7 @@ void wlmi_sampling_file_release(wlmi_sampling_file *file);
 /* "all edges; bucket 32": what the layers of a setting do; once, where all do the same. */
 void wlmi_sampling_text(const wlmi_sampling_file *file, const wlmi_sampling_tried *tried, wlmi_text *out);
 void wlmi_sampling_layer_text(const wlmi_sampling_layer *layer, wlmi_text *out);
+/* "964, 1444": the rows with the largest variance. */
+void wlmi_sampling_worst_rows(const wlmi_sampling_layer *layer, wlmi_text *out);
 /* "all/32": the same by S alone. */
 void wlmi_sampling_widths(const wlmi_sampling_file *file, const wlmi_sampling_tried *tried, wlmi_text *out);

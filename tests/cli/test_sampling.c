@@ -30,9 +30,9 @@ static const char expected[] =
     "          0 ms                                                             1 ms\n"
     "* chosen   + measured   ^ loses more   - budget\n"
     "\n"
-    "layer  sample     variance: expected  measured\n"
-    "a      bucket 64             0.00348   0.00349\n"
-    "b      bucket 64              0.0166    0.0164\n"
+    "layer  sample     variance: expected  measured  most in rows\n"
+    "a      bucket 64             0.00348   0.00349  964, 1444, 324, 817, 281\n"
+    "b      bucket 64              0.0166    0.0164  1000, 1155, 1444, 608, 1480\n"
     "\n"
     "  us   loss  bound  setting\n"
     " 342  12.94      -  bucket 16\n"
@@ -72,6 +72,7 @@ TEST(json) {
   assert_json_at(c.out, "$.metric", "accuracy");
   assert_json_at(c.out, "$.exact_us", "1000");
   assert_json_at(c.out, "$.layers[1].sample", "bucket 64");
+  assert_json_at(c.out, "$.layers[0].worst", "964, 1444, 324, 817, 281");
   assert_json_at(c.out, "$.settings[7].setting", "bucket 64; bucket 32");
   assert_json_at(c.out, "$.settings[8].chosen", "1");
   assert_json_at(c.out, "$.settings[9].chosen", "0");
@@ -88,7 +89,7 @@ TEST(a_smaller_budget) {
 /* A model that is one layer has no name; a name may hold anything. */
 TEST(names_of_layers) {
   command c = RUN(0, "explain", changed("\"a\": ", "\"\": "));
-  assert_contains(c.out, "\nthe model  bucket 64             0.00348   0.00349\n");
+  assert_contains(c.out, "\nthe model  bucket 64             0.00348   0.00349  964, 1444, ");
   c = RUN(0, "explain", changed("\"a\": ", "\"a\\u001b[2J\\n\": "));
   assert_contains(c.out, "\na\\x1b[2J ...  bucket 64 ");
 }
@@ -121,6 +122,7 @@ TEST(damaged_files) {
       {"\"a\": {", "\"a\": 3, \"c\": {", "(layers['a'] must be an object)"},
       {"\"expected\": 0.", "\"expected\": false, \"other\": 0.", "(layers['a'].expected must be a number)"},
       {"\"measured\"", "\"found\"", "(layers['a'].measured is missing)"},
+      {"\"worst\": [", "\"worst\": [3,", "(layers['a'].worst must be an array of [row, edges, variance])"},
       {"\"sample\": {", "\"samples\": {", "(layers['a'].sample is missing)"},
       {"\"width\": 64", "\"width\": 6.5", "(layers['a'].sample.width must be an integer from 1 to 1048576)"},
       {"\"strategy\": \"bucket\"", "\"strategy\": \"luck\"",

@@ -32,11 +32,13 @@ from warploom.torch._sampling import Follower, LayerSampling, Sampling, Tried
 
 Metric = Callable[[Tensor, Tensor], float]
 Forward = Callable[[nn.Module, Any], Tensor]
+_Show = Callable[[str, int, int], None]  # what is measured, and how much of this part is done
 
 _WIDTHS = (16, 32, 64, 128, 256, 512, 1024, 2304)
 _ROWS_NAMED = 5  # that lose most
 _TIMED = 5  # runs of a setting
 _TURNS = 3  # in which the best setting and all edges are timed at last
+_BAR = 20  # characters of the bar of progress
 _GAIN = 0.95  # of the time with all edges, above which sampling does not pay
 
 
@@ -263,7 +265,7 @@ class _Search:
             self.tried[key] = known
         return known.bound is not None and known.bound <= self._budget
 
-    def run(self, show: Callable[[str], None]) -> dict[str, Sample | None]:
+    def run(self, show: _Show) -> dict[str, Sample | None]:
         """The fastest setting that keeps the budget."""
         layers = self._job.layers
         best: dict[str, Sample | None] = dict.fromkeys(layers)
@@ -271,19 +273,21 @@ class _Search:
         self.tried[tuple(best.values())] = Tried(best, fastest, 0.0, 0.0, self._passes)
         found = []
         longest = max(layer.longest for layer in layers.values())
-        for strategy in SAMPLES:
-            for width in _WIDTHS:
-                if width < longest and not self.is_over:
-                    show(f"time of {strategy}, S = {width}")
-                    samples = {
-                        name: Sample(width, strategy) if width < layer.longest else None
-                        for name, layer in layers.items()
-                    }
-                    found.append((self.timed(samples), samples))
-        for us, samples in sorted(found, key=lambda one: one[0]):
-            if us > _GAIN * fastest or self.is_over:
+        uniform = [(name, width) for name in SAMPLES for width in _WIDTHS if width < longest]
+        for number, (strategy, width) in enumerate(uniform):
+            if self.is_over:
                 break
-            show(f"loss of {_text_of(samples)}")
+            show(f"time of {strategy}, S = {width}", number, len(uniform))
+            samples = {
+                name: Sample(width, strategy) if width < layer.longest else None
+                for name, layer in layers.items()
+            }
+            found.append((self.timed(samples), samples))
+        found = [one for one in found if one[0] <= _GAIN * fastest]
+        for number, (us, samples) in enumerate(sorted(found, key=lambda one: one[0])):
+            if self.is_over:
+                break
+            show(f"loss of {_text_of(samples)}", number, len(found))
             if self.holds(samples, us):
                 best, fastest = samples, us
                 break
@@ -301,18 +305,19 @@ class _Search:
         return bool(of_best < _GAIN * of_exact)
 
     def _refined(
-        self, best: dict[str, Sample | None], fastest: float, show: Callable[[str], None]
+        self, best: dict[str, Sample | None], fastest: float, show: _Show
     ) -> dict[str, Sample | None]:
         """The best setting that differs in one layer from a better one, as long as there is one."""
+        layers = self._job.layers
         improved = len(best) > 1
         while improved and not self.is_over:
             improved = False
-            for name, layer in self._job.layers.items():
+            for number, (name, layer) in enumerate(layers.items()):
                 for other in self._neighbours(best[name], layer):
                     samples = {**best, name: other}
                     if self.is_over or tuple(samples.values()) in self.tried:
                         continue
-                    show(f"loss of {_text_of(samples)}")
+                    show(f"loss of {_text_of(samples)}", number, len(layers))
                     us = self.timed(samples)
                     if us < fastest and self.holds(samples, us):
                         best, fastest, improved = samples, us, True
@@ -344,10 +349,12 @@ def _run_model(model: nn.Module, data: Any) -> Tensor:
     return model(data.x, data.edge_index, weight)  # type: ignore[no-any-return]
 
 
-def _progress(is_shown: bool) -> Callable[[str], None]:
-    if not is_shown:
-        return lambda text: None
-    return lambda text: print(f"\r\033[K{text[:78]}", end="", file=sys.stderr, flush=True)
+def _progress(is_shown: bool) -> _Show:
+    def show(text: str, done: int, total: int) -> None:
+        bar = f"[{'#' * (_BAR * done // total):.<{_BAR}}] {done}/{total}  " if text else ""
+        print(f"\r\033[K{bar}{text}"[:80], end="", file=sys.stderr, flush=True)
+
+    return show if is_shown else lambda text, done, total: None
 
 
 def _nodes_of(data: Any) -> Tensor:
@@ -394,7 +401,8 @@ def calibrate(
     forward: runs the model on the data; None = model(data.x, data.edge_index), and
         data.edge_weight where there is one.
     seconds: after which no new setting is begun.
-    progress: whether a line on stderr shows the setting at hand; None = where that is a terminal.
+    progress: whether a line on stderr shows the setting at hand with a bar of how many of its kind
+        were measured; None = where that is a terminal.
 
     Returns a Sampling, which may say that all edges are the fastest: `is_exact`. Raises TypeError
     or ValueError that name the argument. Source: ES-SpMM (Lin et al., 2021) for the strategies.
@@ -433,7 +441,7 @@ def calibrate(
         layers = _described(job, best, passes)
     finally:
         model.train(was_training)
-        show("")
+        show("", 0, 1)
     found, all_edges = search.tried[tuple(best.values())], dict.fromkeys(job.layers)
     return Sampling(
         layers=layers,

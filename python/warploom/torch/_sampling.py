@@ -97,12 +97,15 @@ class Sampling(NamedTuple):
             f"with all edges ({self.exact_us / 1e3:.3g} ms)",
             "",
         ]
-        table: list[tuple[str, ...]] = [("layer", "sample", "variance: expected", "measured")]
+        table: list[tuple[str, ...]] = [
+            ("layer", "sample", "variance: expected", "measured", "most in rows")
+        ]
         for name, layer in self.layers.items():
             variances = (layer.expected, layer.measured)
             texts = ["" if one is None else f"{one:.3g}" for one in variances]
-            table.append((name or "the model", text_of(layer.sample), *texts))
-        lines += _aligned(table, "<<>>")
+            worst = ", ".join(str(row) for row, _, _ in layer.worst)
+            table.append((name or "the model", text_of(layer.sample), *texts, worst))
+        lines += _aligned(table, "<<>><")
         lines.append("")
         chosen = {name: layer.sample for name, layer in self.layers.items()}
         table = [("us", "loss", "bound", "setting")]

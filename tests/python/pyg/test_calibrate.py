@@ -14,6 +14,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 import warploom.pyg
 import warploom.torch as wt
 from bench.__main__ import main
+from bench.pytorch.sampled import roc_auc
 from warploom.torch import _calibrate, _sampling
 
 NODES, CLASSES = 600, 4
@@ -372,6 +373,28 @@ def test_a_metric_of_the_user(model, data):
 
     assert calibrate(model, data, budget=1.0, metric=right).metric == "right"
     assert set(seen) == {int(data.val_mask.sum())}
+
+
+def test_a_bar_of_progress(model, data, capsys):
+    calibrate(model, data, budget=1.0, progress=True)
+    lines = capsys.readouterr().err.split("\r\033[K")
+    assert any(line.startswith("[....................] 0/") for line in lines)
+    assert any("#] " in line or "#." in line for line in lines)
+    assert all(len(line) <= 76 for line in lines)
+    assert lines[-1] == ""
+    calibrate(model, data, budget=1.0, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_roc_auc_as_a_metric(model, data):
+    two = SimpleNamespace(**{**vars(data), "y": (data.y == 1).long()})
+
+    def of_two_classes(outputs, labels):
+        return roc_auc(outputs[:, 1:2], labels[:, None]) / 100
+
+    setting = calibrate(model, two, budget=0.05, metric=of_two_classes)
+    assert setting.metric == "of_two_classes"
+    assert setting.bound <= 0.05
 
 
 @pytest.mark.parametrize(
