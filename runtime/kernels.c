@@ -327,6 +327,7 @@ static wlm_status load_once(wlm_context *context, form w, const wlmi_spec *spec,
  * to 32 columns, and blocks of 32 serve any number. */
 static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
   wlmi_spec least = *spec;
+  least.is_batched = 0, least.problem.batch = 1; /* products of a batch are launched one by one */
   least.problem.n = any_width ? 32 : 1;
   while (least.problem.n < 32 && least.problem.n < spec->problem.n) least.problem.n *= 2;
   if (least.problem.heads > 1) least.problem.heads = 2;

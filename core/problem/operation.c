@@ -37,22 +37,23 @@ _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wl
 
 static const wlmi_array spmm[] = {
   OUT(c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc), BATCH(c_stride, c)),
-  OUT(argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ARGMAX, LD(ldc, args.ldc)),
+  OUT(argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ARGMAX, LD(ldc, args.ldc), BATCH(c_stride, arg)),
   IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb), BATCH(b_stride, b)),
   IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS),
 };
 static const wlmi_array sddmm[] = {
-  OUT(dvalues, EDGE,   HEADS, DENSE,    EDGES,   args.c,             ANY),
-  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
-  IN (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc)),
+  OUT(dvalues, EDGE,   HEADS, DENSE,    EDGES,   args.c,             ANY, BATCH(dvalues_stride, c)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb), BATCH(b_stride, b)),
+  IN (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc), BATCH(c_stride, x)),
 };
 /* Its kernels read argmax of every row, and clear argmax_dvalues, which they get as a workspace. */
 static const wlmi_array backward[] = {
-  OUT(argmax_db,      COLUMN, N,     SUM, NEVER, args.c,         ANY, LD(ldb, args.ldb)),
-  OUT(argmax_dvalues, EDGE,   HEADS, SUM, NEVER, args.workspace, ANY, RESULT(ARGMAX_DVALUES)),
-  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb)),
-  IN (x,       ROW,    N,     DENSE,    ROWS,    args.x,             ANY, LD(ldc, args.ldc)),
-  IN (argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ANY, LD(ldc, args.ldc)),
+  OUT(argmax_db,      COLUMN, N,     SUM, NEVER, args.c,         ANY, LD(ldb, args.ldb), BATCH(b_stride, c)),
+  OUT(argmax_dvalues, EDGE,   HEADS, SUM, NEVER, args.workspace, ANY, BATCH(dvalues_stride, workspace),
+      RESULT(ARGMAX_DVALUES)),
+  IN (b,       COLUMN, N,     DENSE,    EDGES,   args.b,             ANY, LD(ldb, args.ldb), BATCH(b_stride, b)),
+  IN (x,       ROW,    N,     DENSE,    ROWS,    args.x,             ANY, LD(ldc, args.ldc), BATCH(c_stride, x)),
+  IN (argmax,  ROW,    N,     POSITION, ROWS,    args.arg,           ANY, LD(ldc, args.ldc), BATCH(c_stride, arg)),
 };
 static const wlmi_array attention[] = {
   OUT  (c,       ROW,    N,     DENSE,    ROWS,    args.c,             ANY, LD(ldc, args.ldc)),

@@ -189,10 +189,9 @@ static const char *refusal_of_sample(const wlm_problem *p) {
 }
 
 static const char *refusal_of_batch(const wlm_problem *p) {
-  if (p->operation != WLM_SPMM)
-    return "wlm_problem.batch is for WLM_SPMM; call other operations once for each of a batch, with batch = 1";
-  if (p->want_argmax) return "wlm_problem.batch with want_argmax is not supported; leave batch at 1";
-  return NULL;
+  if (p->operation == WLM_SPMM || p->operation == WLM_SDDMM) return NULL;
+  return "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM; call other operations once for each of a batch, with batch "
+         "= 1";
 }
 
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {

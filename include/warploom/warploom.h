@@ -239,7 +239,11 @@ typedef enum wlm_order { WLM_ROW_MAJOR, WLM_COLUMN_MAJOR } wlm_order;
  * is done. b_stride, c_stride and values_stride of wlm_execute_args are the elements from one product's array to the
  * next one's; with 0 all products read the same B or values. The products' parts of C must not overlap: c_stride is at
  * least the elements from the first to behind the last one of a C, or at least n where products lie side by side in
- * lines of C. The bias, alpha, beta and the seed are those of all. With batch = 1 the strides are not read. */
+ * lines of C. The bias, alpha, beta and the seed are those of all. With batch = 1 the strides are not read.
+ *
+ * argmax and x, which have the shape of C, also have c_stride. dvalues_stride is that of the dvalues of WLM_SDDMM and
+ * of argmax_dvalues, at least nnz (x heads), and b_stride also that of argmax_db. The gradients by argmax of a batch
+ * are launched one product after the other. */
 
 /* ---- the matrix A ------------------------------------------------------------------------------ */
 
@@ -308,7 +312,7 @@ typedef struct wlm_problem {
   wlm_score score;            /* of WLM_ATTENTION */
   int dropout;                /* of WLM_ATTENTION: 1 = calls leave out weights at random */
   wlm_order b_order, c_order; /* of the arrays with leading dimension ldb, and of those with ldc */
-  int64_t batch;              /* of WLM_SPMM: products of a call, see Batches above */
+  int64_t batch;              /* of WLM_SPMM and WLM_SDDMM: products of a call, see Batches above */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                             \
   {                                                                                                                  \
@@ -366,14 +370,14 @@ typedef struct wlm_execute_args {
   size_t workspace_size;
   const void *prepared; /* what wlm_plan_prepare filled; NULL = what this plan's last wlm_plan_prepare filled */
   void *stream;
-  const wlm_message_args *operands;          /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
-  const wlm_attention_operands *attention;   /* NULL = one with only its defaults, enough for WLM_SCORE_EDGE */
-  int64_t b_stride, c_stride, values_stride; /* of a batch, see Batches above */
+  const wlm_message_args *operands;        /* of WLM_MESSAGE, which reads and writes nothing else but `values` */
+  const wlm_attention_operands *attention; /* NULL = one with only its defaults, enough for WLM_SCORE_EDGE */
+  int64_t b_stride, c_stride, values_stride, dvalues_stride; /* of a batch, see Batches above */
 } wlm_execute_args;
 #define WLM_EXECUTE_ARGS_INIT                                                                                         \
   {                                                                                                                   \
     sizeof(wlm_execute_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1.0, 0.0, NULL, 0, 0, 0, NULL, 0, \
-        NULL, NULL, NULL, NULL, 0, 0, 0                                                                               \
+        NULL, NULL, NULL, NULL, 0, 0, 0, 0                                                                            \
   }
 
 /* Enqueues one product (or SDDMM, attention, or gradient) for a matrix that needs no wlm_matrix.

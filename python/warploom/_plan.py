@@ -13,7 +13,7 @@ from warploom._arrays import INDEX_TYPES
 from warploom._library import check, context, ffi, lib, new, own, text
 from warploom._matrix import as_matrix
 from warploom._problem import Options, Problem
-from warploom._product import Call, Place, place_of, read_dense
+from warploom._product import Call, Place, dense_of, place_of, read_dense
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -243,11 +243,12 @@ class Plan:
                 _arrays.require_unmoved(self._prepared)
                 call.kept.append(self._prepared)
             call.scale(alpha, beta, out, seed)
-            dense = None if B is None else read_dense(B, "B", place, problem.batch)
+            dense, given = read_dense(B, "B", place, problem.batch), place.out(out)
             if problem.sddmm:
-                result = call.sddmm(read_dense(X, "X", place), dense, out)
+                x = dense_of(place.read(X, "X"), problem.batch)
+                result = call.sddmm(x, dense, given)
             else:
-                result = call.spmm(dense, out, bias)
+                result = call.spmm(dense, given, bias)
             size = self.workspace_size
             if size:
                 memory = _buffer(workspace, "workspace", size, place)

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+class Out(NamedTuple):
+    """The caller's array for a result, and what was read of it."""
+
+    source: Any
+    array: Array
+
+
 class Place(NamedTuple):
     """Where a call runs, and the array library of its results."""
 
@@ -29,6 +36,10 @@ class Place(NamedTuple):
     def read(self, source: Any, name: str) -> Array:
         """Read an array of this device."""
         return _arrays.read(source, name, self.device, self.stream)
+
+    def out(self, source: Any) -> Out | None:
+        """Read the array for a result, if it is given."""
+        return None if source is None else Out(source, self.read(source, "out"))
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         """Allocate an array."""
@@ -59,22 +70,25 @@ class Dense(NamedTuple):
         return _arrays.order_of(self.array)
 
 
-def read_dense(
-    source: Any, name: str, place: Place, batch: int | None = None, *, shared: bool = True
-) -> Dense:
-    """Read a dense operand of 1, 2 or 3 dimensions, with a batch in front of 2 or 3.
+def dense_of(array: Array, batch: int | None, *, shared: bool = True) -> Dense:
+    """A dense operand of 1, 2 or 3 dimensions, with a batch in front of 2 or 3.
 
     shared: one of two dimensions is that of all products.
     """
-    array = place.read(source, name).require(DENSE_TYPES)
+    array.require(DENSE_TYPES)
     of_batch = batch is not None and (not shared or len(array.shape) > 2)
     expected = "(rows, n) or (rows, heads, n / heads)"
     if len(array.shape) not in ((3, 4) if of_batch else (1, 2, 3)):
         behind = ", behind the batch" if of_batch else ""
-        raise ValueError(f"{name}: has shape {array.shape}; expected {expected}{behind}")
+        raise ValueError(f"{array.name}: has shape {array.shape}; expected {expected}{behind}")
     if not of_batch or batch is None:
         return Dense(array)
     return Dense(*_arrays.first_of(array, batch), True)
+
+
+def read_dense(source: Any, name: str, place: Place, batch: int | None) -> Dense | None:
+    """Read a dense operand, if it is given."""
+    return None if source is None else dense_of(place.read(source, name), batch)
 
 
 class Call:
@@ -118,47 +132,54 @@ class Call:
             shapes.append((rows, problem.heads, problem.n // problem.heads))
         return _arrays.leading_dimension(array.require((), *shapes), order)
 
-    def result(self, out: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Array]:
-        """Return the caller's `out`, or a new array of this shape, and its description."""
-        made = out
-        batch = self.problem.batch
-        if out is None and self.problem.c_order == "F" and len(shape) == 2 and batch is None:
-            made = self.place.empty(shape[::-1], dtype).T
-        elif out is None:
-            made = self.place.empty(shape, dtype)
-        return made, self.place.read(made, "out").require((dtype,), shape, writable=True)
+    def result(self, out: Out | None, shape: tuple[int, ...], dtype: str) -> Out:
+        """Return the caller's `out`, or a new array of this shape."""
+        if out is None:
+            by_columns = self.problem.c_order == "F" and len(shape) == 2
+            if by_columns and self.problem.batch is None:
+                made = self.place.empty(shape[::-1], dtype).T
+            else:
+                made = self.place.empty(shape, dtype)
+            out = Out(made, self.place.read(made, "out"))
+        out.array.require((dtype,), shape, writable=True)
+        return out
 
-    def spmm(self, b: Dense | None, out: Any, bias: Any) -> Any:
+    def _of_batch(self, shape: tuple[int, ...], out: Out | None, *operands: Dense | None) -> Any:
+        """The shape of a result, with the batch in front."""
+        batch = self.problem.batch
+        if batch is None:
+            return shape
+        has_batch = any(one.of_batch for one in operands if one is not None)
+        if not has_batch and not self.args.values_stride and out is None:
+            raise ValueError("batch: no operand and no out has that dimension")
+        return (batch, *shape)
+
+    def spmm(self, b: Dense | None, out: Out | None, bias: Any) -> Any:
         """Set the operands of C = A B; returns C, or (C, argmax)."""
         args, problem, place = self.args, self.problem, self.place
         if b is None:
             if problem.needs_b or out is None:
                 raise TypeError('B: is None, which needs out and the message "copy_a"')
-            shape = place.read(out, "out").shape
+            shape = out.array.shape
         else:
             args.b, args.ldb = b.array.pointer, self.dense(b, self.cols, problem.b_order)
             args.b_stride = b.stride
             self.kept.append(b.array)
-            shape = (self.rows, *b.array.shape[1:])
-            if problem.batch is not None:
-                shape = (problem.batch, *shape)
-                if not b.of_batch and not self.args.values_stride and out is None:
-                    raise ValueError("batch: neither B nor values nor out has that dimension")
+            shape = self._of_batch((self.rows, *b.array.shape[1:]), out, b)
         if bias is not None:
             vector = place.read(bias, "bias")
             vector.require((problem.dtype,), (problem.n,), contiguous=True)
             args.bias = vector.pointer
             self.kept.append(vector)
         made, whole = self.result(out, shape, problem.dtype)
-        c = Dense(whole)
-        if problem.batch is not None:
-            c = Dense(*_arrays.first_of(whole, problem.batch), True)
+        c = dense_of(whole, problem.batch, shared=False)
         args.c, args.ldc = whole.pointer, self.dense(c, self.rows, problem.c_order)
         args.c_stride = c.stride
         self.kept.append(whole)
         if not problem.argmax:
             return made
-        if problem.c_order == "F" or (args.ldc != problem.n and self.rows > 1):
+        has_gaps = args.ldc != problem.n and self.rows > 1
+        if problem.c_order == "F" or has_gaps or c.stride not in (0, self.rows * problem.n):
             raise ValueError("out: must be contiguous and row-major where argmax is wanted")
         positions = place.empty(shape, self.matrix.argmax_type)
         array = place.read(positions, "argmax")
@@ -166,20 +187,23 @@ class Call:
         self.kept.append(array)
         return made, positions
 
-    def sddmm(self, x: Dense, b: Dense | None, out: Any) -> Any:
+    def sddmm(self, x: Dense, b: Dense | None, out: Out | None) -> Any:
         """Set the operands of the gradient of the values; returns dvalues."""
         args, problem = self.args, self.problem
         if b is None and problem.needs_b:
             raise TypeError('B: is None, which needs the message "copy_a"')
         args.x, args.ldc = x.array.pointer, self.dense(x, self.rows, problem.c_order)
+        args.c_stride = x.stride
         self.kept.append(x.array)
         if b is not None:
             args.b, args.ldb = b.array.pointer, self.dense(b, self.cols, problem.b_order)
+            args.b_stride = b.stride
             self.kept.append(b.array)
         nnz, heads = self.matrix.nnz, problem.heads
-        made, array = self.result(out, (nnz,) if heads == 1 else (nnz, heads), problem.dtype)
+        shape = self._of_batch((nnz,) if heads == 1 else (nnz, heads), out, x, b)
+        made, array = self.result(out, shape, problem.dtype)
         self.kept.append(array.require(contiguous=True))
-        args.dvalues = array.pointer
+        args.dvalues, args.dvalues_stride = array.pointer, nnz * heads
         return made
 
     def run_once(self) -> None:
@@ -192,6 +216,11 @@ class Call:
     def finish(self) -> None:
         """Wait for the stream if the library of the results does not know it."""
         _arrays.finish(self.place.library, self.place.device, self.place.stream)
+
+
+def _batch_of(options: Options) -> int | None:
+    batch = options.get("batch")
+    return None if batch is None else _arguments.integer("batch", batch)
 
 
 def spmm(
@@ -234,8 +263,8 @@ def spmm(
 
     Returns:
         C of shape (M, n), or B's shape with M rows, in the library of B (NumPy, torch, CuPy, JAX);
-        `out` if it was given. With argmax the tuple (C, argmax): positions in `A.indices`, -1 for
-        an empty row.
+        `out` if it was given. With batch that is one dimension more in front. With argmax the tuple
+        (C, argmax): positions in `A.indices`, -1 for an empty row.
 
     Raises:
         TypeError, ValueError: naming the argument with a wrong type, shape, layout or device.
@@ -244,24 +273,23 @@ def spmm(
     """
     matrix = as_matrix(A)
     place = place_of(matrix, stream, B, out)
-    batch = options.get("batch")
-    if batch is not None:
-        batch = _arguments.integer("batch", batch)
-    dense = None if B is None else read_dense(B, "B", place, batch)
-    given_out = None if out is None else read_dense(out, "out", place, batch, shared=False)
-    shaped = dense or given_out
+    batch = _batch_of(options)
+    dense = read_dense(B, "B", place, batch)
+    given = place.out(out)
+    c = None if given is None else dense_of(given.array, batch, shared=False)
+    shaped = dense or c
     if shaped is None:
         raise TypeError('B: is None, which needs out and the message "copy_a"')
     argmax_type = INDEX_TYPES[matrix.argmax_type]
-    given = {"bias": bias is not None, "argmax_type": argmax_type}
+    fixed = {"bias": bias is not None, "argmax_type": argmax_type}
     orders = {
         "b_order": "C" if dense is None else dense.order,
-        "c_order": "C" if given_out is None else given_out.order,
+        "c_order": "C" if c is None else c.order,
     }
-    product = problem(shaped.columns, shaped.array.dtype, **given, **orders, **options)
+    product = problem(shaped.columns, shaped.array.dtype, **fixed, **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out, seed)
-    result = call.spmm(dense, out, bias)
+    result = call.spmm(dense, given, bias)
     call.run_once()
     return result
 
@@ -288,20 +316,22 @@ def sddmm(
         A: a `Matrix` of shape (M, K), or what `Matrix` takes.
         X: the gradient dC, dense: shape (M, n), or row-major (M, heads, n / heads).
         B: dense: shape (K, n), or row-major (K, heads, n / heads), of X's type; None with the
-            message "copy_a". X and B are row-major or column-major, each by itself.
+            message "copy_a". X and B are row-major or column-major, each by itself. With batch,
+            each has one dimension more in front, or is that of all products.
         out: the array for the result; `alpha`, `beta`, `values` and `stream` are as for `spmm`.
-        **options: message, reduce, heads and deterministic, see `Options`.
+        **options: message, reduce, heads, batch and deterministic, see `Options`.
 
     Returns:
-        An array of shape (nnz,) or (nnz, heads) and of X's type, in CSR order.
+        An array of shape (nnz,) or (nnz, heads) and of X's type, in CSR order; with batch (batch,
+        nnz) or (batch, nnz, heads).
 
     Raises:
         The errors of `spmm`.
     """
     matrix = as_matrix(A)
     place = place_of(matrix, stream, X)
-    x = read_dense(X, "X", place)
-    b = None if B is None else read_dense(B, "B", place)
+    batch = _batch_of(options)
+    x, b = dense_of(place.read(X, "X"), batch), read_dense(B, "B", place, batch)
     orders = {
         "b_order": "C" if b is None else b.order,
         "c_order": x.order,
@@ -309,6 +339,6 @@ def sddmm(
     product = problem(x.columns, x.array.dtype, operation="sddmm", **orders, **options)
     call = Call(matrix, product, place, values)
     call.scale(alpha, beta, out)
-    result = call.sddmm(x, b, out)
+    result = call.sddmm(x, b, place.out(out))
     call.run_once()
     return result

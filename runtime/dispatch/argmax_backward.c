@@ -3,6 +3,7 @@
  * backward kernels are compiled at plan creation; they are the same for every variant. */
 #include <string.h>
 
+#include "runtime/dispatch/batch.h"
 #include "runtime/dispatch/layout.h"
 #include "runtime/dispatch/overlap.h"
 
@@ -39,30 +40,44 @@ void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *c
   }
 }
 
-wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
-  struct wlm_args args = plan->bound.args;
+static wlm_status launch(const wlm_plan *plan, const struct wlm_args *args, void *stream) {
+  for (int i = 0; i < WLMI_BACKWARD_PASSES; i++)
+    WLM_CHECK(plan->device->ops->launch(plan->device, &plan->backward[i], args, stream));
+  return WLM_OK;
+}
+
+/* The passes for one product, between the copies of column-major arrays. */
+static wlm_status run_one(const wlm_plan *plan, struct wlm_batch_launch *kernel, void *workspace, void *stream) {
   wlmi_given given[WLMI_MOST_COPIES];
-  const wlmi_shape *shape = &plan->shape;
   const wlmi_arrays *arrays = &plan->backward_arrays;
   const wlmi_layout *layout = &plan->backward_layout;
+  WLM_CHECK(wlmi_layout_begin(&plan->shape, arrays, layout, workspace, 1, kernel, given, stream));
+  WLM_CHECK(launch(plan, &kernel->args, stream));
+  return wlmi_layout_end(&plan->shape, arrays, layout, 1, kernel, given, stream);
+}
+
+wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call) {
+  struct wlm_batch_launch all = {.args = plan->bound.args};
+  struct wlm_args *args = &all.args;
+  const wlmi_shape *shape = &plan->shape;
+  const wlmi_arrays *arrays = &plan->backward_arrays;
+  const size_t copies = plan->backward_layout.size;
   if (plan->no_backward)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: no gradients by argmax with %s", function, plan->no_backward);
-  if (!args.n || (!call->argmax_db && !call->argmax_dvalues)) return WLM_OK;
+  if (!args->n || (!call->argmax_db && !call->argmax_dvalues)) return WLM_OK;
   const wlmi_call structs = {{[WLMI_IN_ARGS] = call}};
-  wlm_status status = wlmi_take_call(function, &plan->shape, call, &args);
-  if (status == WLM_OK) status = wlmi_take_arrays(function, shape, arrays, &plan->bound, &structs, &args);
-  if (status == WLM_OK) status = wlmi_take_workspace(function, call, layout->size);
-  args.rowptr = plan->a_rowptr;
-  args.colind = plan->a_colind;
-  const int64_t a_rows = plan->shape.is_transposed ? args.cols : args.rows;
-  const wlmi_work work = {a_rows + 1, layout->size, 0, layout->size ? call->workspace : NULL};
-  if (status == WLM_OK) status = wlmi_check_overlap(function, shape, arrays, &work, &args);
-  if (status == WLM_OK)
-    status = wlmi_layout_begin(shape, arrays, layout, call->workspace, 1, &args, given, call->stream);
-  if (status != WLM_OK) return status;
-  for (int i = 0; i < WLMI_BACKWARD_PASSES; i++) {
-    status = plan->device->ops->launch(plan->device, &plan->backward[i], &args, call->stream);
-    if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_take_call(function, shape, call, args));
+  WLM_CHECK(wlmi_take_arrays(function, shape, arrays, &plan->bound, &structs, &all));
+  WLM_CHECK(wlmi_take_workspace(function, call, copies));
+  if (shape->batch > 1) WLM_CHECK(wlmi_batch_take(function, shape, arrays, call, &all));
+  args->rowptr = plan->a_rowptr;
+  args->colind = plan->a_colind;
+  const int64_t a_rows = shape->is_transposed ? args->cols : args->rows;
+  const wlmi_work work = {a_rows + 1, copies, 0, copies ? call->workspace : NULL};
+  WLM_CHECK(wlmi_check_overlap(function, shape, arrays, &work, &all));
+  for (int64_t i = 0; i < shape->batch; i++) {
+    struct wlm_batch_launch one = wlmi_batch_part(shape, arrays, &all, i, 1);
+    WLM_CHECK(run_one(plan, &one, call->workspace, call->stream));
   }
-  return wlmi_layout_end(shape, arrays, layout, 1, &args, given, call->stream);
+  return WLM_OK;
 }

@@ -43,28 +43,31 @@ static wlm_status take_stride(const char *function, const char *name, const char
   return WLM_OK;
 }
 
+static const char *address_of(const wlmi_array *array, const void *kernel) {
+  const char *address;
+  memcpy(&address, (const char *)kernel + array->to, sizeof address);
+  return address;
+}
+
 /* Whether the products' results are apart: behind each other, or side by side in lines that are long enough. */
 static wlm_status check_result(const char *function, const wlmi_shape *shape, const wlmi_array *array, int64_t stride,
                                const struct wlm_batch_launch *kernel) {
-  long long ld;
+  long long ld = array->columns;
   const int by_columns = array->by_columns && array->columns > 1;
   const int64_t lines = wlmi_lines_of(shape, &kernel->args, array);
   const int64_t count = by_columns ? array->columns : lines, used = by_columns ? lines : array->columns;
-  memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
+  if (array->ld_name) memcpy(&ld, (const char *)kernel + array->ld_to, sizeof ld);
   const int64_t whole = (count - 1) * ld + used;
   if (stride >= whole || (stride >= used && stride * (shape->batch - 1) + used <= ld)) return WLM_OK;
-  return wlmi_fail(
-      WLM_ERR_INVALID_ARGUMENT,
-      "%s: %s is %lld, with which the products of the batch overlap in %s; it must be %lld or more, or lie "
-      "within lines of %s",
-      function, array->stride_name, (long long)stride, array->name, (long long)whole, array->ld_name);
+  return wlmi_fail(WLM_ERR_INVALID_ARGUMENT,
+                   "%s: %s is %lld, with which the products of the batch overlap in %s; it must be %lld or more%s%s",
+                   function, array->stride_name, (long long)stride, array->name, (long long)whole,
+                   array->ld_name ? ", or lie within lines of " : "", array->ld_name ? array->ld_name : "");
 }
 
-wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
                            const wlm_execute_args *call, struct wlm_batch_launch *kernel) {
-  const wlmi_arrays *arrays = &shape->arrays;
-  kernel->batch = (struct wlm_batch){.count = bound->together};
-  if (bound->together > 1) kernel->batch.workspace = (long long)bound->workspace_size / bound->together;
+  kernel->batch = (struct wlm_batch){.count = 1};
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];
     int64_t stride;
@@ -73,20 +76,24 @@ wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const 
     memcpy(&stride, (const char *)call + array->stride_from, sizeof stride);
     WLM_CHECK(take_stride(function, array->stride_name, array->name, stride, array->size, shape->batch, &bytes));
     memcpy((char *)kernel + array->stride_to, &bytes, sizeof bytes);
-    if (array->is_output) WLM_CHECK(check_result(function, shape, array, stride, kernel));
+    if (array->is_output && address_of(array, kernel)) WLM_CHECK(check_result(function, shape, array, stride, kernel));
   }
   if (!shape->has_values) return WLM_OK;
   return take_stride(function, "values_stride", "values", call->values_stride, wlmi_type_size(shape->value_type),
                      shape->batch, &kernel->batch.values);
 }
 
-struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_bound *bound,
-                                        const struct wlm_batch_launch *all, int64_t first) {
+struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_arrays *arrays,
+                                        const struct wlm_batch_launch *all, int64_t first, int64_t most) {
   struct wlm_batch_launch part = *all;
-  const int64_t left = shape->batch - first;
-  if (left < bound->together) part.batch.count = left;
+  part.batch.count = shape->batch - first < most ? shape->batch - first : most;
   part.args.values = (const char *)part.args.values + first * part.batch.values;
-  part.args.b = (const char *)part.args.b + first * part.batch.b;
-  part.args.c = (char *)part.args.c + first * part.batch.c;
+  for (int i = 0; i < arrays->count; i++) {
+    const wlmi_array *array = &arrays->list[i];
+    const char *address = address_of(array, all);
+    if (!array->stride_name || !address) continue;
+    address += first * wlmi_batch_stride(array, all);
+    memcpy((char *)&part + array->to, &address, sizeof address);
+  }
   return part;
 }

@@ -291,7 +291,7 @@ static wlm_status launch_batch(const wlmi_shape *shape, const wlmi_bound *bound,
                                void *stream) {
   for (int64_t first = 0; first < shape->batch; first += bound->together) {
     kernel_args part;
-    part.batch = wlmi_batch_part(shape, bound, &kernel->batch, first);
+    part.batch = wlmi_batch_part(shape, &shape->arrays, &kernel->batch, first, bound->together);
     WLM_CHECK(launch(shape, bound, &part, stream));
   }
   return WLM_OK;
@@ -311,7 +311,9 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else
     WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
-  if (shape->batch > 1 || shape->is_batched) WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
+  if (shape->batch > 1 || shape->is_batched)
+    WLM_CHECK(wlmi_batch_take(function, shape, &shape->arrays, call, &kernel.batch));
+  if (bound->together > 1) kernel.batch.batch.workspace = (long long)bound->workspace_size / bound->together;
   const wlmi_work work = work_of(bound);
   WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));
   return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call->stream)

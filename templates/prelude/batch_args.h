@@ -4,8 +4,8 @@
 #define WLM_BATCH_ARGS_H
 
 struct wlm_batch {
-  long long count;                   /* products of this launch */
-  long long values, b, c, workspace; /* bytes from one product's memory to the next one's; 0 = the same */
+  long long count;                           /* products of this launch */
+  long long values, b, c, x, arg, workspace; /* bytes from one product's memory to the next one's; 0 = the same */
 };
 
 #endif

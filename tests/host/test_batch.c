@@ -52,12 +52,10 @@ TEST_BETWEEN(refuses_fields_of_the_problem, bare_host_begin, bare_host_end) {
   wlm_problem p = problem_of();
   p.batch = -1;
   expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.batch is -1");
-  p = problem_of(), p.operation = WLM_SDDMM;
-  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM");
-  p.operation = WLM_ATTENTION;
-  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM");
-  p = problem_of(), p.reduce = WLM_MAX, p.want_argmax = 1;
-  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch with want_argmax");
+  p = problem_of(), p.operation = WLM_ATTENTION;
+  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM");
+  p.operation = WLM_MESSAGE, p.reduce = WLM_CUSTOM, p.custom = "sum=a*b";
+  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM");
 }
 
 TEST_BETWEEN(tuning_takes_one_product, bare_host_begin, bare_host_end) {
@@ -87,6 +85,42 @@ TEST_BETWEEN(refuses_strides, bare_host_begin, bare_host_end) {
   expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "values_stride is -1");
   args = call_of(), args.c_stride = INT64_MAX / 8;
   expect(&p, &args, WLM_ERR_OVERFLOW, "c_stride is");
+}
+
+TEST_BETWEEN(refuses_strides_of_an_sddmm, bare_host_begin, bare_host_end) {
+  static float dvalues[BATCH * ROWS];
+  wlm_problem p = problem_of();
+  p.operation = WLM_SDDMM;
+  wlm_execute_args args = call_of();
+  args.x = c, args.dvalues = dvalues, args.dvalues_stride = ROWS;
+  expect(&p, &args, WLM_OK, "");
+  args.dvalues_stride = 0;
+  expect(&p, &args, WLM_ERR_INVALID_ARGUMENT,
+         "dvalues_stride is 0, with which the products of the batch overlap in "
+         "dvalues; it must be 3 or more");
+  args.dvalues_stride = ROWS - 1;
+  expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "dvalues_stride is 2");
+  args.dvalues_stride = ROWS, args.dvalues = values + 1;
+  expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "dvalues and values share memory");
+}
+
+TEST_BETWEEN(refuses_strides_of_gradients_by_argmax, bare_host_begin, bare_host_end) {
+  static int32_t argmax[BATCH * ROWS * LD];
+  static float db[BATCH * ROWS * N], dvalues[BATCH * ROWS];
+  wlm_problem p = problem_of();
+  p.reduce = WLM_MAX, p.want_argmax = 1;
+  wlm_execute_args args = call_of();
+  args.argmax = argmax;
+  expect(&p, &args, WLM_OK, "");
+  args.x = c, args.argmax_db = db, args.argmax_dvalues = dvalues, args.dvalues_stride = ROWS;
+  expect(&p, &args, WLM_OK, "");
+  args.b_stride = 0;
+  expect(&p, &args, WLM_ERR_INVALID_ARGUMENT,
+         "b_stride is 0, with which the products of the batch overlap in argmax_db");
+  args.argmax_db = NULL; /* all products read the same B, and only values have a gradient */
+  expect(&p, &args, WLM_OK, "");
+  args.dvalues_stride = 0;
+  expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "dvalues_stride is 0, with which the products of the batch overlap");
 }
 
 TEST_BETWEEN(refuses_shared_memory, bare_host_begin, bare_host_end) {

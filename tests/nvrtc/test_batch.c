@@ -11,11 +11,14 @@ static const struct problem {
   int64_t n;
   wlm_type type;
   wlm_reduce reduce;
-  int transpose, arch;
+  int transpose, arch, argmax;
+  wlm_operation operation;
 } problems[] = {
-    {32, WLM_F32, WLM_SUM, 0, 90},  {128, WLM_F32, WLM_SUM, 0, 90}, {4, WLM_F32, WLM_MAX, 0, 90},
-    {64, WLM_F16, WLM_MEAN, 0, 90}, {33, WLM_F64, WLM_SUM, 1, 90},  {32, WLM_F32, WLM_SUM, 0, 80},
-    {32, WLM_F32, WLM_SUM, 0, 100},
+    {32, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM},  {128, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM},
+    {4, WLM_F32, WLM_MAX, 0, 90, 0, WLM_SPMM},   {64, WLM_F16, WLM_MEAN, 0, 90, 0, WLM_SPMM},
+    {33, WLM_F64, WLM_SUM, 1, 90, 0, WLM_SPMM},  {32, WLM_F32, WLM_SUM, 0, 80, 0, WLM_SPMM},
+    {32, WLM_F32, WLM_SUM, 0, 100, 0, WLM_SPMM}, {32, WLM_F32, WLM_MAX, 0, 90, 1, WLM_SPMM},
+    {64, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SDDMM},
 };
 
 /* The number behind `before` in the compiler's log, the largest of several. */
@@ -63,8 +66,8 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
 }
 
 static int check_families(const struct problem *p) {
-  wlm_problem problem =
-      PROBLEM(.n = p->n, .batch = 64, .reduce = p->reduce, .transpose = p->transpose, .dense_type = p->type);
+  wlm_problem problem = PROBLEM(.n = p->n, .batch = 64, .operation = p->operation, .reduce = p->reduce,
+                                .want_argmax = p->argmax, .transpose = p->transpose, .dense_type = p->type);
   wlm_csr csr = CSR(.value_type = p->type, .values = &csr);
   wlmi_limits limits = emit_cuda;
   int more = 0;

@@ -6,8 +6,10 @@
 
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
+#include "core/reference/gradient.h"
 #include "core/reference/reference.h"
 #include "generator/generator.h"
+#include "support/argmax_gradient.h"
 #include "support/asserts.h"
 #include "support/defaults.h"
 #include "support/drawn.h"
@@ -24,6 +26,10 @@ const strided_product strided_products[STRIDED_PRODUCTS] = {
     {.name = "sampled", .sample = WLM_SAMPLE_FASTRAND},
     {.name = "transposed", .transpose = 1},
     {.name = "custom", .reduce = WLM_CUSTOM, .custom = "message=a*b;init=0;reduce=acc+x;combine=reduce;finish=acc*2"},
+    {.name = "argmax", .reduce = WLM_MAX, .argmax = 1},
+    {.name = "argmax with heads", .reduce = WLM_MIN, .argmax = 1, .heads = 1},
+    {.name = "sddmm", .operation = WLM_SDDMM},
+    {.name = "sddmm with heads", .operation = WLM_SDDMM, .heads = 1, .epilogue = 1},
 };
 
 const strided_layout strided_layouts[STRIDED_LAYOUTS] = {
@@ -88,6 +94,16 @@ static void to_device(const array *a) {
   assert_status(WLM_OK, a->device->ops->copy_in(a->device, a->memory, a->host, a->bytes));
 }
 
+static void to_host(const array *a) {
+  assert_status(WLM_OK, a->device->ops->copy_out(a->device, a->host, a->memory, a->bytes));
+}
+
+static int32_t position_at(const array *a, int64_t k, int64_t line, int64_t column) {
+  int32_t position;
+  memcpy(&position, a->host + (size_t)place_of(a, k, line, column) * sizeof position, sizeof position);
+  return position;
+}
+
 /* ---- one product of a batch, as the reference takes it -------------------------------------------------- */
 
 /* Row-major, without gaps. */
@@ -107,8 +123,11 @@ typedef struct calculation {
   wlm_problem problem;
   wlm_csr csr; /* on the device */
   wlm_execute_args args;
-  array b, c, values, rowptr, colind, bias;
+  array b, c, values, rowptr, colind, bias; /* c: the result, of an SDDMM dvalues */
+  array x, argmax, db, dvalues;             /* of an SDDMM, and of argmax with its gradients */
 } calculation;
+
+static int is_sddmm(const calculation *q) { return q->product->operation == WLM_SDDMM; }
 
 /* op(A) of product k in host memory. */
 static wlmi_csr_host matrix_of(const calculation *q, int64_t k, int64_t heads) {
@@ -128,40 +147,99 @@ static wlmi_csr_host matrix_of(const calculation *q, int64_t k, int64_t heads) {
   return op;
 }
 
-static void check_product(const calculation *q, const array *before, int64_t k, const char *what) {
-  const wlm_problem *p = &q->problem;
-  const int64_t lines = q->c.lines, n = p->n;
-  wlmi_csr_host a = matrix_of(q, k, p->heads);
-  wlm_execute_args call = q->args;
-  wlm_problem one = *p;
-  double *value = malloc((size_t)(lines * n + 1) * sizeof *value),
-         *scale = malloc((size_t)(lines * n + 1) * sizeof *scale);
-  void *b = packed(&q->b, k), *c = packed(before, k), *found = packed(&q->c, k);
-  assert_true(value && scale);
-  one.batch = 1, one.transpose = 0, one.b_order = one.c_order = WLM_ROW_MAJOR;
-  call.b = b, call.c = c, call.ldb = call.ldc = n, call.bias = q->bias.host;
-  assert_status(WLM_OK,
-                wlmi_reference_rows(&a, &one, &call, NULL, lines, &(wlmi_reference_result){value, scale, NULL}));
-  const double error = wlmi_reference_error(p->dense_type, found, n, NULL, lines, n, value, scale);
-  if (!(error <= 8 * wlmi_element_unit(p->dense_type)))
+static void check_numbers(const calculation *q, const array *found, int64_t k, const double *value, const double *scale,
+                          const char *what) {
+  void *numbers = packed(found, k);
+  const double error = wlmi_reference_error(found->type, numbers, found->n, NULL, found->lines, found->n, value, scale);
+  if (!(error <= 8 * wlmi_element_unit(found->type)))
     fail_msg("%s: %s: product %lld of %lld differs from float64 by %g", q->product->name, what, (long long)k,
-             (long long)q->c.batch, error);
-  free(value), free(scale), free(b), free(c), free(found);
+             (long long)found->batch, error);
+  free(numbers);
+}
+
+static void check_positions(const calculation *q, int64_t k, const int64_t *expected) {
+  for (int64_t i = 0; i < q->argmax.lines; i++)
+    for (int64_t j = 0; j < q->argmax.n; j++)
+      assert_int_equal(position_at(&q->argmax, k, i, j), expected[i * q->argmax.n + j]);
+}
+
+/* The problem and the call of product k, with arrays of the host. */
+static wlm_problem one_of(const calculation *q) {
+  wlm_problem one = q->problem;
+  one.batch = 1, one.transpose = 0, one.b_order = one.c_order = WLM_ROW_MAJOR;
+  return one;
+}
+
+static void check_product(const calculation *q, const array *before, int64_t k, const char *what) {
+  const int64_t count = q->c.lines * q->c.n;
+  const wlm_problem one = one_of(q);
+  wlmi_csr_host a = matrix_of(q, k, one.heads);
+  wlm_execute_args call = q->args;
+  double *value = malloc((size_t)(count + 1) * sizeof *value), *scale = malloc((size_t)(count + 1) * sizeof *scale);
+  int64_t *positions = q->product->argmax ? malloc((size_t)(count + 1) * sizeof *positions) : NULL;
+  void *b = packed(&q->b, k), *c = packed(before, k), *x = is_sddmm(q) ? packed(&q->x, k) : NULL;
+  const wlmi_reference_result result = {value, scale, positions};
+  assert_true(value && scale);
+  call.b = b, call.c = call.dvalues = c, call.x = x, call.ldb = call.ldc = one.n, call.bias = q->bias.host;
+  assert_status(WLM_OK, is_sddmm(q) ? wlmi_reference_edges(&a, &one, &call, NULL, a.rows, a.rowptr, &result)
+                                    : wlmi_reference_rows(&a, &one, &call, NULL, q->c.lines, &result));
+  check_numbers(q, &q->c, k, value, scale, what);
+  if (positions) check_positions(q, k, positions);
+  free(value), free(scale), free(positions), free(b), free(c), free(x);
   wlmi_csr_host_release(&a);
 }
 
-/* Compares all products, and what lies between them, which stays NaN. */
+/* What lies between the elements stays NaN. */
+static void check_gaps(const calculation *q, const array *a, const char *what) {
+  const size_t size = wlmi_type_size(a->type);
+  for (int64_t k = 0; k < a->batch; k++)
+    for (int64_t i = 0; i < a->lines; i++)
+      for (int64_t j = 0; j < a->n; j++) memset(a->host + (size_t)place_of(a, k, i, j) * size, 0xff, size);
+  for (size_t i = 0; i < a->bytes; i++)
+    if ((unsigned char)a->host[i] != 0xff) fail_msg("%s: %s: wrote between its elements", q->product->name, what);
+}
+
 static void check_results(calculation *q, const array *before, const char *what) {
   assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
-  assert_status(WLM_OK, q->device->ops->copy_out(q->device, q->c.host, q->c.memory, q->c.bytes));
+  to_host(&q->c);
+  if (q->product->argmax) to_host(&q->argmax);
   for (int64_t k = 0; k < q->c.batch; k++) check_product(q, before, k, what);
-  for (int64_t k = 0; k < q->c.batch; k++)
-    for (int64_t i = 0; i < q->c.lines; i++)
-      for (int64_t j = 0; j < q->c.n; j++)
-        memset(q->c.host + (size_t)place_of(&q->c, k, i, j) * wlmi_type_size(q->c.type), 0xff,
-               wlmi_type_size(q->c.type));
-  for (size_t i = 0; i < q->c.bytes; i++)
-    if ((unsigned char)q->c.host[i] != 0xff) fail_msg("%s: %s: wrote between its elements", q->product->name, what);
+  check_gaps(q, &q->c, what);
+  if (q->product->argmax) check_gaps(q, &q->argmax, what);
+}
+
+/* ---- gradients by argmax -------------------------------------------------------------------------------- */
+
+static void check_gradients_of(const calculation *q, int64_t k) {
+  const wlm_problem one = one_of(q);
+  const int64_t n = one.n, b_count = q->db.lines * n, values = q->dvalues.lines * one.heads;
+  const wlm_execute_args call = EXECUTE_ARGS(.alpha = 1);
+  wlmi_csr_host a = matrix_of(q, k, one.heads);
+  void *b = packed(&q->b, k), *x = packed(&q->x, k);
+  int64_t *positions = malloc((size_t)(q->argmax.lines * n + 1) * sizeof *positions);
+  double *sums = calloc((size_t)(2 * (b_count + values) + 1), sizeof *sums);
+  assert_true(positions && sums);
+  gradient_sums found = {sums, sums + b_count, sums + 2 * b_count, sums + 2 * b_count + values};
+  for (int64_t i = 0; i < q->argmax.lines; i++)
+    for (int64_t j = 0; j < n; j++) positions[i * n + j] = position_at(&q->argmax, k, i, j);
+  argmax_gradient(&a, &one, &call, x, positions, b, &found);
+  check_numbers(q, &q->db, k, found.db, found.db_scale, "argmax_db");
+  if (a.nnz) check_numbers(q, &q->dvalues, k, found.dvalues, found.dvalues_scale, "argmax_dvalues");
+  free(b), free(x), free(positions), free(sums);
+  wlmi_csr_host_release(&a);
+}
+
+/* Of the positions that a call gave. Where all products share B there is no place for a gradient of each. */
+static void check_gradients(calculation *q) {
+  wlm_execute_args args = q->args;
+  if (!q->product->argmax || (q->b.batch > 1 && !q->b.stride)) return;
+  args.x = q->x.memory, args.argmax_db = q->db.memory, args.argmax_dvalues = q->dvalues.memory;
+  args.dvalues_stride = q->dvalues.stride;
+  assert_status(WLM_OK, wlm_spmm(q->context, &q->csr, &q->problem, &args));
+  assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
+  to_host(&q->argmax), to_host(&q->db), to_host(&q->dvalues);
+  for (int64_t k = 0; k < q->c.batch; k++) check_gradients_of(q, k);
+  check_gaps(q, &q->db, "argmax_db"), check_gaps(q, &q->dvalues, "argmax_dvalues");
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */
@@ -205,10 +283,14 @@ static int run_families(calculation *q, const wlm_matrix *matrix, const array *b
   return plans;
 }
 
+/* An SDDMM has alpha and beta alone. */
+static int has_epilogue(const strided_product *product) { return product->epilogue && product->operation == WLM_SPMM; }
+
 static wlm_problem problem_of(const strided_product *product, const strided_layout *layout, int64_t n) {
-  return (wlm_problem)PROBLEM(.n = n, .reduce = product->reduce, .custom = product->custom, .dense_type = product->type,
+  return (wlm_problem)PROBLEM(.n = n, .operation = product->operation, .reduce = product->reduce,
+                              .custom = product->custom, .dense_type = product->type, .want_argmax = product->argmax,
                               .transpose = product->transpose, .heads = product->heads ? DRAWN_HEADS : 1,
-                              .epilogue = (wlm_epilogue){product->epilogue, product->epilogue ? "relu" : NULL},
+                              .epilogue = (wlm_epilogue){has_epilogue(product), has_epilogue(product) ? "relu" : NULL},
                               .sampling.sample = product->sample, .sampling.width = product->sample ? 8 : 0,
                               .b_order = layout->b_order, .c_order = layout->c_order, .batch = layout->batch);
 }
@@ -221,6 +303,14 @@ static array index_array(wlmi_device *device, const int32_t *from, int64_t count
   return a;
 }
 
+/* An array that lies as values do, with gaps between products alone. */
+static array edge_array(const calculation *q, wlm_type type, int64_t batch, strided_place place) {
+  array a =
+      array_of(q->device, type, batch, q->drawn.csr.nnz ? q->drawn.csr.nnz : 1, q->problem.heads, WLM_ROW_MAJOR, place);
+  a.ld = q->problem.heads;
+  return a;
+}
+
 static void begin(calculation *q, const strided_layout *layout, test_random *random) {
   const strided_product *product = q->product;
   const int is_product = product->reduce == WLM_PROD;
@@ -228,23 +318,35 @@ static void begin(calculation *q, const strided_layout *layout, test_random *ran
   const wlm_csr *a = &q->drawn.csr;
   const int64_t b_lines = product->transpose ? a->rows : a->cols, c_lines = product->transpose ? a->cols : a->rows;
   q->b = array_of(q->device, product->type, layout->batch, b_lines, q->problem.n, layout->b_order, layout->b);
-  q->c = array_of(q->device, product->type, layout->batch, c_lines, q->problem.n, layout->c_order, layout->c);
-  q->values = array_of(q->device, product->type, layout->batch, a->nnz ? a->nnz : 1, q->problem.heads, WLM_ROW_MAJOR,
-                       layout->values);
-  q->values.ld = q->problem.heads; /* values have no gaps */
+  q->x = array_of(q->device, product->type, layout->batch, c_lines, q->problem.n, layout->c_order, layout->c);
+  q->c = is_sddmm(q)
+             ? edge_array(q, product->type, layout->batch, STRIDED_BEHIND)
+             : array_of(q->device, product->type, layout->batch, c_lines, q->problem.n, layout->c_order, layout->c);
+  q->argmax = array_of(q->device, WLM_F32, layout->batch, c_lines, q->problem.n, layout->c_order, layout->c);
+  q->db = array_of(q->device, WLM_F32, layout->batch, b_lines, q->problem.n, layout->b_order, layout->b);
+  q->dvalues = edge_array(q, WLM_F32, layout->batch, STRIDED_BEHIND);
+  q->values = edge_array(q, product->type, layout->batch, layout->values);
   q->bias = array_of(q->device, product->type, 1, 1, q->problem.n, WLM_ROW_MAJOR, STRIDED_BEHIND);
   q->rowptr = index_array(q->device, q->drawn.rowptr, a->rows + 1);
   q->colind = index_array(q->device, q->drawn.colind, a->nnz);
   draw(&q->b, random, is_product), draw(&q->values, random, is_product), draw(&q->bias, random, 0);
+  draw(&q->x, random, 0);
   if (product->epilogue) draw(&q->c, random, 0);
-  to_device(&q->b), to_device(&q->c), to_device(&q->values), to_device(&q->bias);
+  array *const given[] = {&q->b, &q->c, &q->values, &q->bias, &q->x, &q->argmax, &q->db, &q->dvalues};
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) to_device(given[i]);
   q->csr = *a;
   q->csr.rowptr = q->rowptr.memory, q->csr.colind = q->colind.memory;
   q->csr.values = product->pattern ? NULL : q->values.memory, q->csr.value_type = product->type;
   q->args = (wlm_execute_args)WLM_EXECUTE_ARGS_INIT;
-  q->args.b = q->b.memory, q->args.c = q->c.memory, q->args.ldb = q->b.ld, q->args.ldc = q->c.ld;
-  q->args.b_stride = q->b.stride, q->args.c_stride = q->c.stride, q->args.values_stride = q->values.stride;
-  if (product->epilogue) q->args.bias = q->bias.memory, q->args.alpha = 2, q->args.beta = 3;
+  q->args.b = q->b.memory, q->args.ldb = q->b.ld, q->args.ldc = q->x.ld;
+  q->args.b_stride = q->b.stride, q->args.c_stride = q->x.stride, q->args.values_stride = q->values.stride;
+  if (is_sddmm(q))
+    q->args.dvalues = q->c.memory, q->args.x = q->x.memory, q->args.dvalues_stride = q->c.stride;
+  else
+    q->args.c = q->c.memory;
+  if (product->argmax) q->args.argmax = q->argmax.memory;
+  if (has_epilogue(product)) q->args.bias = q->bias.memory;
+  if (product->epilogue) q->args.alpha = 2, q->args.beta = 3;
   if (product->sample) q->args.seed = 12345;
 }
 
@@ -261,6 +363,7 @@ int strided_check(wlm_context *context, const strided_product *product, const st
   memcpy(before.host, q.c.host, before.bytes);
   assert_status(WLM_OK, wlm_spmm(context, &q.csr, &q.problem, &q.args));
   check_results(&q, &before, "wlm_spmm");
+  check_gradients(&q);
   GET(wlm_matrix *, matrix, wlm_matrix_create(context, &q.csr, NULL, &matrix));
   if (families) {
     plans = run_families(&q, matrix, &before, &random);
@@ -271,7 +374,7 @@ int strided_check(wlm_context *context, const strided_product *product, const st
   }
   wlm_matrix_destroy(matrix);
   free(before.host);
-  array *const all[] = {&q.b, &q.c, &q.values, &q.bias, &q.rowptr, &q.colind};
+  array *const all[] = {&q.b, &q.c, &q.values, &q.bias, &q.rowptr, &q.colind, &q.x, &q.argmax, &q.db, &q.dvalues};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_end(all[i]);
   return plans;
 }

@@ -1,6 +1,6 @@
-/* Products whose arrays have gaps: column-major B and C, and batches behind each other or side by side. Every element
- * of every product is compared with float64, gaps hold NaN and must stay as they are, and arrays have exactly the
- * needed size. Works on any device, whose memory it uses. */
+/* Products and SDDMMs whose arrays have gaps: column-major B and C, and batches behind each other or side by side.
+ * Every element of every product is compared with float64, positions and their gradients, too; gaps hold NaN and must
+ * stay as they are, and arrays have exactly the needed size. Works on any device, whose memory it uses. */
 #pragma once
 
 #include "runtime/context.h"
@@ -13,8 +13,10 @@ typedef struct strided_product {
   int transpose, heads, epilogue, pattern; /* epilogue: bias, relu, alpha and beta */
   wlm_sample sample;
   const char *custom;
+  int argmax; /* positions of a pattern or of values */
+  wlm_operation operation;
 } strided_product;
-enum { STRIDED_PRODUCTS = 9 };
+enum { STRIDED_PRODUCTS = 13 };
 extern const strided_product strided_products[STRIDED_PRODUCTS];
 
 typedef enum strided_place { STRIDED_BEHIND, STRIDED_SIDE_BY_SIDE, STRIDED_SHARED } strided_place;

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import warploom
+from warploom import _arrays
 
 RNG = np.random.default_rng(3)
 BLOCKS = [
@@ -96,6 +97,49 @@ def test_a_batch_in_one_call(planned, own_values, own_b):
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize("own_values", [False, True])
+def test_positions_of_a_batch(planned, own_values):
+    batch, n, a = 3, 4, BLOCKS[0]
+    values = operand(batch, a.nnz) if own_values else None
+    b = operand(batch * 7, n).reshape(batch, 7, n)
+    options = {"reduce": "max", "argmax": True}
+    if planned:
+        with warploom.Plan(a, n, batch=batch, **options) as plan:
+            found, positions = plan(b, values=values)
+    else:
+        found, positions = warploom.spmm(a, b, values=values, batch=batch, **options)
+    assert found.shape == positions.shape == (batch, 5, n)
+    for i in range(batch):
+        one = {} if values is None else {"values": values[i]}
+        expected, places = warploom.spmm(a, b[i], **one, **options)
+        assert np.array_equal(found[i], expected)
+        assert np.array_equal(positions[i], places)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize("shared", ["X", "B", None])
+@pytest.mark.parametrize("heads", [1, 2])
+def test_an_sddmm_of_a_batch(planned, shared, heads):
+    batch, n, a = 3, 4, BLOCKS[0]
+    x = operand(5, n) if shared == "X" else operand(batch * 5, n).reshape(batch, 5, n)
+    b = operand(7, n) if shared == "B" else operand(batch * 7, n).reshape(batch, 7, n)
+    values = operand(a.nnz, heads)
+    matrix = warploom.Matrix((a.indptr, a.indices, values.squeeze()), shape=a.shape)
+    if planned:
+        with warploom.Plan(matrix, n, operation="sddmm", batch=batch, heads=heads) as plan:
+            found = plan(B=b, X=x)
+    else:
+        found = warploom.sddmm(matrix, x, b, batch=batch, heads=heads)
+    for i in range(batch):
+        one = x if shared == "X" else x[i], b if shared == "B" else b[i]
+        assert np.array_equal(found[i], warploom.sddmm(matrix, *one, heads=heads))
+    out = np.ones_like(found)
+    again = warploom.sddmm(matrix, x, b, batch=batch, heads=heads, out=out, beta=1.0)
+    assert again is out
+    assert np.array_equal(out, found + 1)
+
+
 def test_a_batch_within_larger_arrays():
     """B and C side by side, with gaps, in any order of the batch's dimension; and torch tensors."""
     torch = pytest.importorskip("torch")
@@ -120,15 +164,35 @@ def test_wrong_batches_are_named():
     a, b = BLOCKS[0], operand(14, 2).reshape(2, 7, 2)
     overlapping = np.broadcast_to(operand(5, 2), (2, 5, 2)).view()
     overlapping.flags.writeable = True
+    apart = np.zeros((2, 6, 2), np.float32)[:, :5]
     for error, message, call in (
         (ValueError, "B: has shape .*must be batch = 3", {"batch": 3}),
         (ValueError, "batch: -1 is not", {"batch": -1}),
         (TypeError, "batch", {"batch": 2.5}),
         (ValueError, "values: has shape", {"batch": 2, "values": operand(3, a.nnz)}),
         (ValueError, "out: has shape", {"batch": 2, "out": operand(5, 2)}),
-        (ValueError, "batch: neither B nor values", {"batch": 2, "B": b[0]}),
+        (ValueError, "batch: no operand and no out", {"batch": 2, "B": b[0]}),
         (ValueError, "c_stride is 0", {"batch": 2, "out": overlapping}),
-        (ValueError, "want_argmax", {"batch": 2, "reduce": "max", "argmax": True}),
+        (ValueError, "contiguous", {"batch": 2, "reduce": "max", "argmax": True, "out": apart}),
     ):
         with pytest.raises(error, match=message):
             warploom.spmm(**{"A": a, "B": b, **call})
+    with pytest.raises(ValueError, match="X: has shape .*must be batch = 3"):
+        warploom.sddmm(a, operand(10, 2).reshape(2, 5, 2), b, batch=3)
+    with pytest.raises(ValueError, match="batch: no operand and no out"):
+        warploom.sddmm(a, operand(5, 2), operand(7, 2), batch=2)
+
+
+def test_out_is_read_once(monkeypatch):
+    names, read = [], _arrays.read
+    monkeypatch.setattr(
+        _arrays, "read", lambda *call, **more: names.append(call[1]) or read(*call, **more)
+    )
+    a, b = BLOCKS[0], operand(7, 2)
+    warploom.spmm(a, b, out=np.zeros((5, 2), np.float32))
+    assert names.count("out") == 1
+    warploom.spmm(a, None, message="copy_a", out=np.zeros((5, 2), np.float32))
+    assert names.count("out") == 2
+    with warploom.Plan(a, 2) as plan:
+        plan(b, out=np.zeros((5, 2), np.float32))
+    assert names.count("out") == 3
