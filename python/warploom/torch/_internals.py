@@ -149,6 +149,20 @@ def _is_of_level(tensor: Any, level: int) -> bool:
     return sizes[0] == sizes[1]
 
 
+def _innermost_level(tensor: Any) -> int:
+    """The last level at which a tensor of is_grads_batched is batched; most have one, the first.
+
+    On a GPU, backward passes run in a thread that does not know how many there are.
+    """
+    found = 0
+    for level in range(1, _LEVELS):
+        if _is_of_level(tensor, level):
+            found, tensor = level, torch._remove_batch_dim(tensor, level, 0, 0)
+            if not _is_of_grads(tensor):
+                break
+    return found
+
+
 def for_each_of_batch(function: Any, given: Sequence[Any]) -> Sequence[Any]:
     """`function(given)`, which takes and gives tensors and None, for each of a batch in turn.
 
@@ -159,12 +173,7 @@ def for_each_of_batch(function: Any, given: Sequence[Any]) -> Sequence[Any]:
     add: Any
     of_grads = {at: one for at, one in enumerate(given) if one is not None and _is_of_grads(one)}
     if of_grads:
-        # The innermost level. On a GPU, backward passes run in a thread that does not know it.
-        level = next(
-            at
-            for at in reversed(range(_LEVELS))
-            if any(_is_of_level(one, at) for one in of_grads.values())
-        )
+        level = max(map(_innermost_level, of_grads.values()))
         add = torch._add_batch_dim
         whole = {
             at: torch._remove_batch_dim(one, level, 0, 0)

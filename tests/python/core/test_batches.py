@@ -177,7 +177,7 @@ def test_wrong_batches_are_named():
     ):
         with pytest.raises(error, match=message):
             warploom.spmm(**{"A": a, "B": b, **call})
-    with pytest.raises(ValueError, match="X: has shape .*must be batch = 3"):
+    with pytest.raises(ValueError, match=r"X: has shape .*must be batch = 3"):
         warploom.sddmm(a, operand(10, 2).reshape(2, 5, 2), b, batch=3)
     with pytest.raises(ValueError, match="batch: no operand and no out"):
         warploom.sddmm(a, operand(5, 2), operand(7, 2), batch=2)

@@ -403,6 +403,20 @@ def test_batches_of_gradients_in_another_thread():
     torch.testing.assert_close(sums, given + given[:, :1])
 
 
+def test_the_level_of_a_batch_is_found_at_once(monkeypatch):
+    """Not by a search of all levels, in each backward pass and for each tensor."""
+    given, calls, remove = torch.rand(3, 4), [], torch._remove_batch_dim
+    level = torch._C._vmapmode_increment_nesting()
+    torch._C._vmapmode_decrement_nesting()
+    x = torch._add_batch_dim(given, 0, level)
+    monkeypatch.setattr(
+        torch, "_remove_batch_dim", lambda *call: calls.append(call) or remove(*call)
+    )
+    (doubled,) = for_each_of_batch(lambda tensors: [2 * tensors[0]], [x])
+    assert len(calls) < 8
+    torch.testing.assert_close(remove(doubled, level, 3, 0), 2 * given)
+
+
 def test_batches_of_second_derivatives():
     graph = random_graph(4, 4, 9, "cpu")
     b, values = operand(4, 2), operand(9)
