@@ -193,11 +193,11 @@ static wlm_status add_helper(wlmi_export *e, wlmi_export_target *t, const wlmi_s
 
 static wlm_status add_helpers(wlmi_export *e, wlmi_export_target *t, const wlmi_spec *spec) {
   wlm_csr types = WLM_CSR_INIT;
-  wlmi_spec of_types;
+  wlmi_spec of_types, gradient = wlmi_spec_gradient(spec);
   WLM_CHECK(wlmi_spec_of_types(&types, &of_types));
   WLM_CHECK(add_helper(e, t, &of_types, WLMI_HELPER_LAYOUT)); /* it depends on no types */
   if (spec->problem.want_argmax && spec->problem.operation != WLM_MESSAGE)
-    WLM_CHECK(add_helper(e, t, spec, WLMI_HELPER_BACKWARD));
+    WLM_CHECK(add_helper(e, t, &gradient, WLMI_HELPER_GRADIENT));
   if (t->limits.target == WLMI_TARGET_HOST) return WLM_OK;
   types.rowptr_type = spec->rowptr_type;
   types.colind_type = spec->colind_type;

@@ -84,7 +84,7 @@ static const struct {
     {"wlm_problem: want_argmax", "--arg"},
     {"wlm_problem: sddmm", "--operation sddmm"},
     {"wlm_problem: a message", "--message"},
-    {", see want_argmax and wlm_execute_args.argmax_db", ""},
+    {"WLM_ARGMAX_GRADIENT, see wlm_execute_args.argmax_db", "the gradients by argmax"},
     {"op:activation", "--epilogue"},
 };
 

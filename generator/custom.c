@@ -31,7 +31,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   wlm_status status = WLM_OK;
   *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
   if (is_message) WLM_TRY(make_message(spec, spelling, source));
-  if (spec->problem.operation == WLM_SDDMM || (spec->problem.want_argmax && !is_message))
+  if (spec->problem.operation == WLM_SDDMM || spec->problem.operation == WLM_ARGMAX_GRADIENT)
     source->slopes = &wlmi_message_slopes[spec->problem.message];
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));

@@ -620,8 +620,8 @@ wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_var
 
 wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,
                                        const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
-  static const char *const names[WLMI_HELPERS] = {NULL,  "arg_backward", "stats",  "transpose",
-                                                  "coo", "validate",     "blocks", "layout"};
+  static const char *const names[WLMI_HELPERS] = {NULL,  "argmax_gradient", "stats",  "transpose",
+                                                  "coo", "validate",        "blocks", "layout"};
   const char *rowptr = wlmi_index_name(spec->rowptr_type), *colind = wlmi_index_name(spec->colind_type);
   switch (helper) {
     case WLMI_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
@@ -631,7 +631,7 @@ wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper he
                           program);
     case WLMI_HELPER_BLOCKS: return make_program(generator, names[helper], (call){.types = {rowptr, colind}}, program);
     case WLMI_HELPER_LAYOUT: return make_program(generator, names[helper], (call){.limits = limits}, program);
-    case WLMI_HELPER_BACKWARD:
+    case WLMI_HELPER_GRADIENT:
       return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
     default: return make_program(generator, names[helper], (call){.spec = spec}, program);
   }

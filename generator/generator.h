@@ -40,7 +40,7 @@ wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, cons
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program);
 /* Emits the program of a variant (WLMI_HELPER_NONE), or of a helper for the types of the spec, which belongs to no
- * family: `variant` is not read. The caller computes a helper's launches, but for WLMI_HELPER_BACKWARD, whose passes
+ * family: `variant` is not read. The caller computes a helper's launches, but for WLMI_HELPER_GRADIENT, whose passes
  * clear the result, then scatter to it. */
 wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,
                                        const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program);

@@ -210,7 +210,7 @@ local function complete(problem)
   problem.attention, problem.products = attention.pass(problem), attention.products(problem)
   problem.has_operands = problem.attention ~= "none" or problem.walk ~= nil
   message.prepare(problem)
-  if problem.operation == "spmm" and not problem.uses_a then -- whatever its heads, nothing reads their values
+  if (problem.operation == "spmm" or problem.operation == "argmax_gradient") and not problem.uses_a then -- whatever its heads, nothing reads their values
     problem.heads, problem.head_width = "one", problem.n
   end
   problem.extra_registers = operators.extra_registers(problem)
@@ -530,16 +530,16 @@ end
 function variants.transpose(problem) return sorting(problem, "transpose") end
 function variants.coo(problem) return sorting(problem, "coo") end
 
--- The program for the gradients of a problem with argmax indices. They are positions in A itself, also for a transposed
--- problem, and the operator block loads by them.
-function variants.arg_backward(problem, limits)
+-- The program for the gradients by argmax indices. They are positions in A itself, also for a transposed problem, and the
+-- operator block loads by them.
+function variants.argmax_gradient(problem, limits)
   local cuda = limits.target == "cuda"
   local name = cuda and "programs/arg_backward.cu.in" or "programs/arg_backward.c.in"
   local passes, parameters, width = {}, operators.slopes(problem), 32 -- of any number of columns
   while not limits.any_width and width >= 2 * math.max(1, problem.n) do width = width // 2 end
-  for i, pass in ipairs { "clear", "scatter" } do
+  for i, pass in ipairs { { "clear", "cols" }, { "scatter", "rows" } } do -- of dB, and of dC
     passes[i] = {
-      kernel = "wlm_arg_" .. pass, units = "rows", units_per_block = 4 * (256 // width), columns_per_block = width,
+      kernel = "wlm_arg_" .. pass[1], units = pass[2], units_per_block = 4 * (256 // width), columns_per_block = width,
       threads = cuda and 256 or 0, dependent = cuda,
     }
   end
@@ -551,7 +551,7 @@ function variants.arg_backward(problem, limits)
     operators.block(untransposed, rendered), rendered(name, parameters))
   return {
     source = source, passes = passes, workspace = {}, prepared = {}, registers = cuda and registers or 0,
-    deterministic = not cuda, uses_b = parameters.reads_b, split = "none",
+    deterministic = not cuda, uses_b = parameters.reads_b, walks_a = true, split = "none",
   }
 end
 

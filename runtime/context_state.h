@@ -106,7 +106,7 @@ typedef struct wlmi_wanted {
   const wlmi_spec *spec; /* for WLMI_HELPER_COO colind_type is that of the coordinates */
   wlmi_variant variant;  /* zeroed = the built-in one, or a helper */
   wlmi_helper helper;
-  int any_width; /* of WLMI_HELPER_BACKWARD: in the form for any number of columns */
+  int any_width; /* of WLMI_HELPER_GRADIENT: in the form for any number of columns */
 } wlmi_wanted;
 
 /* Finds them in memory, in archives or in the kernel cache, or emits and compiles them. The caller is one of their

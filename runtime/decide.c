@@ -82,6 +82,7 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   struct asked asked = {context, spec};
   choice c;
   char problem[WLMI_SPEC_KEY];
+  if (spec->problem.operation == WLM_ARGMAX_GRADIENT) return wlmi_select_only(spec, decision);
   wlm_status status = make_choice(context, spec, &c);
   const wlmi_variant_set set = {.families = c.list.families, .list = &c.list, .explain = explain, .user = &asked};
   if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) goto done;
@@ -105,7 +106,8 @@ wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapsh
 const double wlmi_near_enough = 1.1, wlmi_near_enough_for_plans = 1.05;
 
 static int has_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *d, int i) {
-  return wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = d->entries[i].variant});
+  const wlmi_wanted wanted = wlmi_wanted_of(spec, d, i);
+  return wlmi_context_has(context, &wanted);
 }
 
 /* The first entry behind the choice whose kernels are loaded; -1 if there is none, or if it is expected to be too slow.
@@ -156,6 +158,8 @@ static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, co
 static wlm_status see_preparing(wlm_context *context, const wlmi_spec *spec, const wlmi_variant *chosen,
                                 int *prepares) {
   const wlmi_candidate_list *list;
+  *prepares = 0;
+  if (spec->problem.operation == WLM_ARGMAX_GRADIENT) return WLM_OK;
   WLM_CHECK(describe(context, spec, &list));
   const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
   *prepares = !candidate || candidate->prepares;
@@ -188,19 +192,17 @@ static wlm_status avoid_compiling(wlm_context *context, const wlmi_snapshot *sna
   const int background = isinf(most);
   *start = 0;
   if (most == 0) return WLM_OK;
-  int is_loaded = has_entry(context, spec, decision, 0);
-  if (is_loaded && !(background && wlmi_has_other_backward(context, spec))) return WLM_OK;
-  int entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
+  if (has_entry(context, spec, decision, 0)) return WLM_OK;
+  int entry = loaded_entry(context, spec, decision, most);
   if (entry < 0) return WLM_OK;
   if (background) {
     int prepares;
     WLM_CHECK(see_preparing(context, spec, &decision->entries[0].variant, &prepares));
-    if (prepares && is_loaded) return WLM_OK;
     if (prepares) {
       WLM_CHECK(choose_unprepared(context, snapshot, request, stats, spec, decision));
-      is_loaded = has_entry(context, spec, decision, 0);
-      entry = is_loaded ? 0 : loaded_entry(context, spec, decision, most);
-      if (entry < 0 || (is_loaded && !wlmi_has_other_backward(context, spec))) return WLM_OK;
+      if (has_entry(context, spec, decision, 0)) return WLM_OK;
+      entry = loaded_entry(context, spec, decision, most);
+      if (entry < 0) return WLM_OK;
     }
     WLM_CHECK(wlmi_background_add(context, spec, decision, &decided->key, snapshot->generation, &plan->upgrade));
     plan->upgraded = upgraded;

@@ -325,7 +325,7 @@ static wlm_status load_once(wlm_context *context, form w, const wlmi_spec *spec,
 
 /* The spec with the fewest columns for which the gradients by argmax have this text: their blocks are as wide as n, up
  * to 32 columns, and blocks of 32 serve any number. */
-static wlmi_spec backward_spec(const wlmi_spec *spec, int any_width) {
+static wlmi_spec gradient_spec(const wlmi_spec *spec, int any_width) {
   wlmi_spec least = *spec;
   least.is_batched = 0, least.problem.batch = 1; /* products of a batch are launched one by one */
   least.problem.n = any_width ? 32 : 1;
@@ -378,8 +378,8 @@ static int is_builtin(const wlmi_wanted *wanted) { return !wanted->helper && !wa
 
 /* `least` is for the spec of another number of columns. */
 static const wlmi_spec *spec_of(const wlmi_wanted *wanted, wlmi_spec *least) {
-  if (wanted->helper != WLMI_HELPER_BACKWARD) return wanted->spec;
-  *least = backward_spec(wanted->spec, wanted->any_width);
+  if (wanted->helper != WLMI_HELPER_GRADIENT) return wanted->spec;
+  *least = gradient_spec(wanted->spec, wanted->any_width);
   return least;
 }
 

@@ -6,6 +6,16 @@
 #include "core/base/memory.h"
 #include "runtime/dispatch/layout.h"
 
+/* The gradients by argmax have a second form, for any number of columns. */
+wlmi_wanted wlmi_wanted_of(const wlmi_spec *spec, const wlmi_decision *decision, int entry) {
+  const wlmi_entry *e = &decision->entries[entry];
+  const int is_only = e->step == WLMI_STEP_ONLY;
+  return (wlmi_wanted){.spec = spec,
+                       .variant = e->variant,
+                       .helper = is_only ? WLMI_HELPER_GRADIENT : WLMI_HELPER_NONE,
+                       .any_width = is_only && entry};
+}
+
 /* The entry to try next. Without compiler and archive only the built-in kernel can help. */
 static int next_entry(const wlm_context *context, const wlmi_decision *decision, int entry, wlm_status status) {
   return status == WLM_ERR_NO_COMPILER && !context->archives.count ? decision->entry_count - 1 : entry + 1;
@@ -19,7 +29,8 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
   wlm_status first = chosen, status = chosen;
   char *reason = chosen == WLM_OK ? NULL : wlmi_strdup(wlm_error_detail());
   for (;;) {
-    status = wlmi_context_load(context, &(wlmi_wanted){.spec = spec, .variant = d->entries[entry].variant}, loaded);
+    const wlmi_wanted wanted = wlmi_wanted_of(spec, d, entry);
+    status = wlmi_context_load(context, &wanted, loaded);
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY) break;
     if (first == WLM_OK) {
       first = status;
@@ -43,37 +54,12 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
   return status;
 }
 
-static int has_backward(const wlm_problem *problem) {
-  return problem->want_argmax && problem->operation != WLM_MESSAGE;
-}
-
-int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec) {
-  wlmi_wanted wanted = {.spec = spec, .helper = WLMI_HELPER_BACKWARD};
-  if (!has_backward(&spec->problem) || wlmi_context_has(context, &wanted)) return 0;
-  wanted.any_width = 1;
-  return wlmi_context_has(context, &wanted);
-}
-
-/* A plan with argmax indices is usually for training, so its backward kernels are compiled with it, once for all
- * variants. Those of a plan that waits for its upgrade may be others. */
-static wlm_status add_backward(wlm_context *context, const wlmi_spec *spec, wlm_plan *plan) {
-  wlmi_loaded loaded;
-  if (!has_backward(&spec->problem)) return WLM_OK;
-  const int any_width = plan->upgrade && wlmi_has_other_backward(context, spec);
-  const wlmi_wanted wanted = {.spec = spec, .helper = WLMI_HELPER_BACKWARD, .any_width = any_width};
-  const wlm_status status = wlmi_context_load(context, &wanted, &loaded);
-  if (status != WLM_OK) return status;
-  plan->users[1] = loaded.users;
-  wlmi_plan_set_backward(plan, &loaded.program, loaded.kernels, spec);
-  return WLM_OK;
-}
-
 /* The kernels that copy column-major arrays stay loaded, as helpers do. */
 static wlm_status add_layout(wlm_context *context, wlm_plan *plan) {
   const wlm_csr types = WLM_CSR_INIT; /* they depend on no type of A */
   wlmi_loaded loaded;
   wlmi_spec spec;
-  if (!wlmi_has_columns(&plan->shape.arrays) && !wlmi_has_columns(&plan->backward_arrays)) return WLM_OK;
+  if (!wlmi_has_columns(&plan->shape.arrays)) return WLM_OK;
   WLM_CHECK(wlmi_spec_of_types(&types, &spec));
   WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_LAYOUT}, &loaded));
   plan->shape.layout_pass = loaded.program.passes[0];
@@ -85,10 +71,15 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
   wlmi_loaded loaded;
   wlmi_decision *decision = &plan->reason.decision;
   WLM_CHECK(load(context, decision, spec, chosen, entry, &loaded));
-  plan->users[0] = loaded.users;
+  plan->users = loaded.users;
+  if (spec->problem.operation == WLM_ARGMAX_GRADIENT && spec->problem.policy.deterministic &&
+      !loaded.program.deterministic)
+    return wlmi_fail(
+        WLM_ERR_UNSUPPORTED,
+        "wlm_problem: argmax_gradient with policy.deterministic is not supported on a GPU, where terms are "
+        "added atomically, in any order");
   snprintf(decision->variant, sizeof decision->variant, "%s", loaded.program.variant);
   WLM_CHECK(wlmi_plan_set_program(plan, context->device, &loaded.program, loaded.kernels, spec));
-  WLM_CHECK(add_backward(context, spec, plan));
   return add_layout(context, plan);
 }
 

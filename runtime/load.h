@@ -3,8 +3,8 @@
 
 #include "runtime/context_state.h"
 
-/* Whether gradients by argmax have kernels at hand, but for any number of columns and not for the problem's. */
-int wlmi_has_other_backward(wlm_context *context, const wlmi_spec *spec);
+/* The kernels of an entry. */
+wlmi_wanted wlmi_wanted_of(const wlmi_spec *spec, const wlmi_decision *decision, int entry);
 
 /* Loads the kernels of a helper for a matrix with these index types. They stay loaded. */
 wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,

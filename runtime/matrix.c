@@ -182,7 +182,7 @@ int wlmi_matrix_has_transpose(const wlm_matrix *known) {
 }
 
 wlm_status wlmi_matrix_see(const wlm_matrix *matrix, const wlm_problem *problem, wlmi_matrix_view *view) {
-  if (problem->transpose) return see_transpose((wlm_matrix *)(uintptr_t)matrix, view);
+  if (wlmi_needs_transpose(problem)) return see_transpose((wlm_matrix *)(uintptr_t)matrix, view);
   *view = (wlmi_matrix_view){.csr = matrix->csr, .stats = &matrix->stats};
   return WLM_OK;
 }

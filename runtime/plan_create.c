@@ -24,7 +24,7 @@ static wlm_status look_closer(wlm_context *context, const wlm_matrix *matrix, co
 /* The view that kernels get: op(A), or A itself for kernels that walk it and need no A^T. */
 static wlm_status see(const wlm_matrix *matrix, const wlm_problem *problem, int walks_a, wlmi_matrix_view *view) {
   wlm_problem seen = *problem;
-  seen.transpose = problem->transpose && !walks_a;
+  seen.transpose = wlmi_needs_transpose(problem) && !walks_a;
   if (is_size(matrix)) {
     *view = (wlmi_matrix_view){.csr = seen.transpose ? wlmi_transpose_given(&matrix->csr) : matrix->csr,
                                .stats = &matrix->stats};
@@ -73,7 +73,7 @@ static wlm_status decide_for(wlm_context *context, const wlm_matrix *matrix, con
 }
 
 static wlm_status check_rows(const wlmi_shape *shape, const wlm_stats *stats) {
-  if (shape->want_argmax && shape->argmax_type == WLM_I16 && stats->longest > WLMI_LONGEST_OF_I16)
+  if (shape->argmax_type == WLM_I16 && stats->longest > WLMI_LONGEST_OF_I16)
     return wlmi_fail(WLM_ERR_OVERFLOW,
                      "wlm_problem.argmax_type is i16, and a row has %lld non-zeros, above %d; use i32 or i64",
                      (long long)stats->longest, WLMI_LONGEST_OF_I16);
@@ -104,7 +104,6 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   plan->reason.transpose_bytes = view.made_bytes;
   if (view.order) plan->no_rebind = "runs on the A^T of one matrix";
   WLM_TRY(wlmi_bind(&plan->shape, &view.csr, matrix->csr.rowptr, view.order, 0, &plan->bound));
-  if (plan->shape.want_argmax) WLM_TRY(wlmi_plan_bind_backward(plan, &plan->bound, &matrix->csr));
   if (problem->batch == 1) wlmi_context_record(context, plan, problem->n);
   *out = plan;
 done:
@@ -185,7 +184,8 @@ wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, 
 }
 
 static wlm_status bind_arrays(const wlm_plan *plan, const wlm_csr *csr, wlmi_bound *bound) {
-  if (!plan->shape.is_transposed) return wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, bound);
+  if (!plan->shape.is_transposed || plan->shape.walks_a)
+    return wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, bound);
   const wlm_csr transposed = wlmi_transpose_given(csr);
   if (csr->t_rowptr) return wlmi_bind(&plan->shape, &transposed, csr->rowptr, csr->t_order, 1, bound);
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_csr.t_rowptr is NULL, and a transposed plan needs the arrays of A^T");
@@ -205,7 +205,6 @@ wlm_status wlm_plan_rebind(wlm_plan *plan, const wlm_csr *given) {
   WLM_CHECK(wlmi_matrix_check(csr));
   WLM_CHECK(wlmi_shape_accepts(&plan->shape, csr));
   WLM_CHECK(bind_arrays(plan, csr, &bound));
-  if (plan->shape.want_argmax) WLM_CHECK(wlmi_plan_bind_backward(plan, &bound, csr));
   plan->bound = bound;
   return wlmi_finish(WLM_OK);
 }

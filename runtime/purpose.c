@@ -44,7 +44,7 @@ static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_
   limits.any_width = any_width;
   *hash = (wlmi_hash){0, 0};
   const wlm_status status = wlmi_generator_emit_program(
-      e->generator, e->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, e->variant, &spec, &limits, &program);
+      e->generator, e->variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT, e->variant, &spec, &limits, &program);
   if (status == WLM_OK) *hash = hash_text(program.source);
   wlmi_program_release(&program);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;
@@ -83,7 +83,7 @@ wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *varia
     if (i) WLM_CHECK(hash_for(&e, spec->problem.n, spec->problem.heads, form.any_width, &of_form));
     if (!wlmi_hash_equal(text, of_form)) break;
     WLM_CHECK(find_columns(&e, text, form.any_width, &columns));
-    wlmi_purposes(name, variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, spec, &form, found);
+    wlmi_purposes(name, variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT, spec, &form, found);
     purposes[(*count)++] = found[columns];
   }
   return WLM_OK;

@@ -15,6 +15,6 @@ void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spe
 
 /* The purposes of the text with the hash `text`, which was emitted for these arguments: one in the form for n, and one
  * in the form for any number of columns, where these are equal. Emits the program for other columns to see what the
- * text depends on. variant: NULL = WLMI_HELPER_BACKWARD. */
+ * text depends on. variant: NULL = WLMI_HELPER_GRADIENT. */
 wlm_status wlmi_purposes_of(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                             const wlmi_limits *limits, wlmi_hash text, wlmi_hash purposes[2], int *count);

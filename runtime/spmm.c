@@ -40,38 +40,21 @@ static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *boun
                              : wlmi_bind(&plan->shape, c->op, c->a->rowptr, c->order, 1, bound);
 }
 
-static wlm_status enqueue_backward(const one_call *c, const wlm_plan *decided) {
-  wlm_plan plan = *decided;
-  WLM_CHECK(bind(c, &plan, &plan.bound));
-  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, c->a));
-  return wlmi_plan_run_backward(function, &plan, &c->args);
-}
-
-/* The workspace of the gradients, which only copies of column-major arrays need. */
-static wlm_status size_backward(const one_call *c, const wlm_plan *decided, size_t *size) {
-  wlm_plan plan = *decided;
-  WLM_CHECK(bind(c, &plan, &plan.bound));
-  WLM_CHECK(wlmi_plan_bind_backward(&plan, &plan.bound, c->a));
-  *size = plan.backward_layout.size;
-  return WLM_OK;
-}
-
 /* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T. */
 static wlm_status enqueue(one_call *c, const wlm_plan *plan) {
   wlmi_device *device = c->context->device;
-  const int is_backward = plan->shape.want_argmax && c->args.x;
-  wlmi_bound bound = {.workspace_size = 0};
+  wlmi_bound bound;
   wlmi_lent workspace = {0};
-  wlm_status status = WLM_OK;
-  WLM_TRY(is_backward ? size_backward(c, plan, &bound.workspace_size) : bind(c, plan, &bound));
+  wlm_status status;
+  WLM_TRY(bind(c, plan, &bound));
   const size_t behind = c->built.scratch + bound.workspace_size;
   WLM_TRY(wlmi_workspace_take(&c->context->workspaces, device, c->args.stream,
                               behind > c->built.size ? behind : c->built.size, &workspace));
   if (c->build) WLM_TRY(build(c, workspace.memory));
-  if (c->build && !is_backward) WLM_TRY(bind(c, plan, &bound)); /* to where A^T is now known to be */
+  if (c->build) WLM_TRY(bind(c, plan, &bound)); /* to where A^T is now known to be */
   c->args.workspace = c->build ? (char *)workspace.memory + c->built.scratch : workspace.memory;
   c->args.workspace_size = workspace.size - c->built.scratch;
-  status = is_backward ? enqueue_backward(c, plan) : wlmi_run(function, &plan->shape, &bound, &c->args, NULL);
+  status = wlmi_run(function, &plan->shape, &bound, &c->args, NULL);
 done:
   wlmi_workspace_give(&c->context->workspaces, device, c->args.stream, &workspace);
   return status;
@@ -145,5 +128,5 @@ wlm_status wlm_spmm(wlm_context *context, const wlm_csr *csr, const wlm_problem 
   c.a = c.op = seen;
   WLM_CHECK(wlmi_matrix_check(c.a));
   if (c.problem.policy.expected_calls > 1) c.problem.policy.expected_calls = 1; /* an invalid value is refused later */
-  return wlmi_finish(c.problem.transpose ? run_transposed(&c) : run(&c, WLMI_USE_ONE_CALL));
+  return wlmi_finish(wlmi_needs_transpose(&c.problem) ? run_transposed(&c) : run(&c, WLMI_USE_ONE_CALL));
 }

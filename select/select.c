@@ -12,7 +12,7 @@
 #include "select/state.h"
 
 const char *wlmi_step_name(wlm_step step) {
-  static const char *const names[] = {"fingerprint", "similar", "rule", "named", "builtin", "pin", "model"};
+  static const char *const names[] = {"fingerprint", "similar", "rule", "named", "builtin", "pin", "model", "only"};
   return names[step];
 }
 
@@ -320,10 +320,23 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
                    decision->failed ? ", and some kernels failed on this very matrix" : "");
 }
 
+wlm_status wlmi_select_only(const wlmi_spec *spec, wlmi_decision *decision) {
+  *decision = (wlmi_decision){.step = WLMI_STEP_ONLY,
+                              .distance = (double)NAN,
+                              .calls = spec->problem.policy.expected_calls,
+                              .entry_count = 2,
+                              .entries = {{.step = WLMI_STEP_ONLY, .reason = "for these columns"},
+                                          {.step = WLMI_STEP_ONLY, .reason = "for any number of columns"}}};
+  wlmi_entry_print(decision, 0, decision->variant);
+  return WLM_OK;
+}
+
 void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLMI_VARIANT_NAME]) {
   const wlmi_entry *e = &decision->entries[entry];
   if (e->step == WLMI_STEP_BUILTIN)
     wlmi_copy_name(name, WLMI_VARIANT_NAME, "builtin");
+  else if (e->step == WLMI_STEP_ONLY)
+    wlmi_copy_name(name, WLMI_VARIANT_NAME, wlmi_operation_name(WLM_ARGMAX_GRADIENT));
   else
     wlmi_variant_print(decision->families, &e->variant, name);
 }

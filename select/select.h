@@ -14,7 +14,8 @@ typedef enum wlm_step {
   WLMI_STEP_NAMED,       /* the caller named it */
   WLMI_STEP_BUILTIN,     /* nothing could be compiled: the kernel that the library contains */
   WLMI_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
-  WLMI_STEP_MODEL        /* predicted by the cost model, whose training cases are near enough */
+  WLMI_STEP_MODEL,       /* predicted by the cost model, whose training cases are near enough */
+  WLMI_STEP_ONLY         /* the operation has one kernel: WLM_ARGMAX_GRADIENT */
 } wlm_step;
 
 const char *wlmi_step_name(wlm_step step);
@@ -155,11 +156,14 @@ typedef struct wlmi_request {
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
 
+/* The decision for an operation with one kernel: its form for the problem's columns, then that for any number. */
+wlm_status wlmi_select_only(const wlmi_spec *spec, wlmi_decision *decision);
+
 /* The size with row lengths of a log-normal distribution: its quantiles give the longest row, the shares of short rows,
  * and that of the longest 1 % of the rows. */
 wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv);
 
-/* "builtin" for the built-in kernel. */
+/* "builtin" for the built-in kernel, the name of the operation for its only one. */
 void wlmi_entry_print(const wlmi_decision *decision, int entry, char name[WLMI_VARIANT_NAME]);
 /* Seconds that one call of the choice is expected to take: measured on the matrix that decided, or else predicted; 0 =
  * not known. */

@@ -281,7 +281,7 @@ static int is_there(const build *b, const wanted *w) {
   char name[WLMI_VARIANT_NAME] = "";
   wlmi_hash purposes[WLMI_COLUMNS_KINDS];
   if (w->variant) wlmi_variant_print(wlmi_generator_families(wlmi_context_generator(b->context)), w->variant, name);
-  wlmi_purposes(name, w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD, w->spec, &device_of(b)->info.limits,
+  wlmi_purposes(name, w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT, w->spec, &device_of(b)->info.limits,
                 purposes);
   for (int k = 0; k < WLMI_COLUMNS_KINDS; k++) {
     const wlmi_hash key = key_of(b, purposes[k]);
@@ -294,7 +294,7 @@ static int is_there(const build *b, const wanted *w) {
 static wlm_status emit(const build *b, const wanted *w, wlmi_program *program, wlmi_hash *text) {
   wlmi_generator *generator = wlmi_context_generator(b->context);
   const wlmi_limits *limits = &device_of(b)->info.limits;
-  const wlmi_helper helper = w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_BACKWARD;
+  const wlmi_helper helper = w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT;
   const wlm_status status = wlmi_generator_emit_program(generator, helper, w->variant, w->spec, limits, program);
   if (status == WLM_OK) *text = wlmi_hash_bytes(program->source, strlen(program->source));
   return status;
@@ -357,8 +357,8 @@ done:
 }
 
 /* The gradients by argmax, whose blocks are as wide as n up to 32 columns. */
-static wlm_status add_backward(build *b, const wlmi_spec *spec) {
-  wlmi_spec narrow = *spec;
+static wlm_status add_gradient(build *b, const wlmi_spec *product) {
+  wlmi_spec narrow = wlmi_spec_gradient(product);
   wlm_status status = WLM_OK;
   for (narrow.problem.n = 1; narrow.problem.n <= 32 && status == WLM_OK; narrow.problem.n *= 2)
     status = add_emitted(b, NULL, &narrow);
@@ -426,7 +426,7 @@ static wlm_status add_problem(build *b, const kind *k, wlm_type type) {
     }
     if (spec.problem.transpose && spec.problem.operation == WLM_SPMM) WLM_TRY(add_scattering(b, k, &spec));
   }
-  if (spec.problem.want_argmax) WLM_TRY(add_backward(b, &spec));
+  if (spec.problem.want_argmax) WLM_TRY(add_gradient(b, &spec));
   device_of(b)->info.limits.any_width = 1;
   for (const int64_t *n = k->widths->wide; *n; n++) {
     WLM_TRY(count_choices(b, k, key, *n, FOR_ANY_WIDTH, &spec, tallies, &count));

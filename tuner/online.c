@@ -124,7 +124,6 @@ static wlm_status run_timed(wlmi_online_mode *m, int contender, const wlm_execut
 
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   wlmi_online_mode *m = plan->mode_data;
-  if (m->wants_argmax && args->x) return run(m, 0, args); /* all kernels have the same gradients */
   if (!m->is_tuning) {
     m->online.calls++;
     return run(m, m->online.incumbent, args);
@@ -226,11 +225,7 @@ wlm_status wlm_plan_create_online(wlm_context *context, const wlm_matrix *matrix
     WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
                       "wlm_plan_create_online: kernels are compared on row-major B and C; leave "
                       "wlm_problem.b_order and c_order at WLM_ROW_MAJOR"));
-  if (p.batch != 1)
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
-                      "wlm_problem.batch is %lld: kernels are compared on one product; leave it "
-                      "at 1",
-                      (long long)p.batch));
+  WLM_TRY(wlmi_check_comparable(&p));
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_online_options, options, &o));
   WLM_TRY(check_options(&o));
   plan = wlmi_alloc_zero(1, sizeof *plan);

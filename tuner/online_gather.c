@@ -169,7 +169,6 @@ wlm_status wlmi_online_gather(wlmi_online_mode *m, const wlm_matrix *matrix, con
   WLM_TRY(wlmi_context_spec(m->context, matrix, problem, &m->operands.spec));
   wlmi_spec_key(&m->operands.spec, m->problem);
   m->n = problem->n;
-  m->wants_argmax = problem->want_argmax;
   s.may_prepare = problem->policy.expected_calls > 1;
   WLM_TRY(add_first(m));
   const wlm_plan *plan = m->contenders[0].method.plan;

@@ -25,7 +25,7 @@ typedef struct wlmi_online_mode {
                                                       */
   int count;
   wlmi_online online;
-  int wants_argmax, is_tuning, is_closed;
+  int is_tuning, is_closed;
   wlmi_watch *watches[2]; /* of the timed calls whose times are not known yet, in order: */
   int timed[2], pending;  /* the contenders that they time */
 } wlmi_online_mode;

@@ -311,6 +311,14 @@ static wlm_status make_all(wlmi_operands *operands) {
   return copy_inputs(operands, 0);
 }
 
+wlm_status wlmi_check_comparable(const wlm_problem *problem) {
+  if (problem->operation == WLM_ARGMAX_GRADIENT)
+    return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem: argmax_gradient has one kernel, so there is nothing to tune");
+  if (problem->batch == 1) return WLM_OK;
+  return wlmi_fail(WLM_ERR_UNSUPPORTED, "wlm_problem.batch is %lld: kernels are compared on one product; leave it at 1",
+                   (long long)problem->batch);
+}
+
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,
                                 const wlm_execute_args *args, uint64_t seed, wlmi_operands *operands) {
   wlm_status status;

@@ -70,6 +70,9 @@ typedef struct wlmi_operands {
   int borrowed; /* a, inputs and outputs belong to other operands */
 } wlmi_operands;
 
+/* WLM_ERR_UNSUPPORTED for problems whose kernels are not compared: batches, and an operation with one kernel. */
+wlm_status wlmi_check_comparable(const wlm_problem *problem);
+
 /* Reads alpha, beta, seed, ldb, ldc and stream of args (NULL = the defaults), and waits for the stream. `seed` is that
  * of the random numbers. */
 wlm_status wlmi_operands_create(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

@@ -283,11 +283,7 @@ wlm_status wlm_tune(wlm_context *context, const wlm_matrix *matrix, const wlm_pr
   WLM_TRY(wlmi_need("wlm_tune", "context matrix problem", context, matrix, problem));
   WLM_TRY(wlmi_matrix_with_arrays(matrix, context, "wlm_tune"));
   WLM_TRY(wlmi_struct_read(&wlmi_struct_problem, problem, &p));
-  if (p.batch != 1)
-    WLM_TRY(wlmi_fail(WLM_ERR_UNSUPPORTED,
-                      "wlm_problem.batch is %lld: kernels are measured on one product; leave it "
-                      "at 1",
-                      (long long)p.batch));
+  WLM_TRY(wlmi_check_comparable(&p));
   p.b_order = p.c_order = WLM_ROW_MAJOR; /* copies between orders take as long with every kernel */
   if (options) WLM_TRY(wlmi_struct_read(&wlmi_struct_tune_options, options, &o));
   WLM_TRY(check_options(&o));

@@ -47,7 +47,7 @@ static const wlmi_array sddmm[] = {
   IN (x,       ROW,    N,     DENSE,    EDGES,   args.x,             ANY, LD(ldc, args.ldc), BATCH(c_stride, x)),
 };
 /* Its kernels read argmax of every row, and clear argmax_dvalues, which they get as a workspace. */
-static const wlmi_array backward[] = {
+static const wlmi_array argmax_gradient[] = {
   OUT(argmax_db,      COLUMN, N,     SUM, NEVER, args.c,         ANY, LD(ldb, args.ldb), BATCH(b_stride, c)),
   OUT(argmax_dvalues, EDGE,   HEADS, SUM, NEVER, args.workspace, ANY, BATCH(dvalues_stride, workspace),
       RESULT(ARGMAX_DVALUES)),
@@ -100,12 +100,12 @@ static const wlmi_array message_bias =
   IN (bias,    ALL,    N,     DENSE,    ROWS,    args.bias,          BIAS);
 /* clang-format on */
 
-enum { SPMM, SDDMM, BACKWARD, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
+enum { SPMM, SDDMM, ARGMAX_GRADIENT, ATTENTION, ATTENTION_GRADIENT, ATTENTION_ROWS };
 #define ARRAYS(list) list, sizeof list / sizeof *list
 const wlmi_builtin wlmi_builtins[WLMI_BUILTINS] = {
     [SPMM] = {"WLM_SPMM", 1, NULL, ARRAYS(spmm)},
     [SDDMM] = {"WLM_SDDMM", 0, NULL, ARRAYS(sddmm)},
-    [BACKWARD] = {"gradient by argmax", 1, NULL, ARRAYS(backward)},
+    [ARGMAX_GRADIENT] = {"WLM_ARGMAX_GRADIENT", 1, NULL, ARRAYS(argmax_gradient)},
     [ATTENTION] = {"WLM_ATTENTION", 0, NULL, ARRAYS(attention)},
     [ATTENTION_GRADIENT] = {"WLM_ATTENTION, transpose", 0, "the gradient of attention", ARRAYS(attention_gradient)},
     [ATTENTION_ROWS] = {"WLM_ATTENTION_ROWS", 0, "the gradient of attention", ARRAYS(attention_rows)},
@@ -234,18 +234,15 @@ static wlm_status make_message(const wlmi_spec *spec, wlmi_arrays *arrays) {
 
 wlm_status wlmi_arrays_make(const wlmi_spec *spec, wlmi_arrays *arrays) {
   const wlm_problem *p = &spec->problem;
-  const int operation = p->operation == WLM_SDDMM            ? SDDMM
-                        : p->operation == WLM_ATTENTION_ROWS ? ATTENTION_ROWS
-                        : p->operation == WLM_SPMM           ? SPMM
-                        : p->transpose                       ? ATTENTION_GRADIENT
-                                                             : ATTENTION;
+  static const int tables[] = {[WLM_SPMM] = SPMM,
+                               [WLM_SDDMM] = SDDMM,
+                               [WLM_ATTENTION] = ATTENTION,
+                               [WLM_ATTENTION_ROWS] = ATTENTION_ROWS,
+                               [WLM_ARGMAX_GRADIENT] = ARGMAX_GRADIENT};
   if (p->operation == WLM_MESSAGE) return make_message(spec, arrays);
-  add_all(&wlmi_builtins[operation], p, arrays);
+  const int is_gradient = p->operation == WLM_ATTENTION && p->transpose;
+  add_all(&wlmi_builtins[is_gradient ? ATTENTION_GRADIENT : tables[p->operation]], p, arrays);
   return WLM_OK;
-}
-
-void wlmi_arrays_make_backward(const wlmi_spec *spec, wlmi_arrays *arrays) {
-  add_all(&wlmi_builtins[BACKWARD], &spec->problem, arrays);
 }
 
 void wlmi_arrays_make_optional(wlmi_arrays *arrays, const char *name) {

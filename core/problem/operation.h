@@ -116,8 +116,6 @@ typedef struct wlmi_arrays {
 } wlmi_arrays;
 
 wlm_status wlmi_arrays_make(const wlmi_spec *spec, wlmi_arrays *arrays);
-/* Of the gradients by argmax. */
-void wlmi_arrays_make_backward(const wlmi_spec *spec, wlmi_arrays *arrays);
 /* Permits NULL for an array, which no kernel reads. */
 void wlmi_arrays_make_optional(wlmi_arrays *arrays, const char *name);
 /* The lines of an array for a matrix A of this size. */

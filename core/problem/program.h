@@ -76,8 +76,7 @@ typedef struct wlmi_program {
   int max_spilled;                /* bytes of registers that it may write to and read from local memory, likewise */
   int deterministic;              /* gives the same bits every time */
   int uses_b;                     /* reads B, which may be NULL otherwise */
-  int walks_a; /* of a transposed problem: the kernels get A itself (its rows are rows of B, its columns are rows of C)
-                * instead of op(A) */
+  int walks_a;    /* of a transposed problem, or WLM_ARGMAX_GRADIENT: the kernels get A itself instead of op(A) */
   int is_batched; /* computes a batch in one launch */
   char split[16]; /* how it splits a row: "none", "carry" or "atomic" */
 } wlmi_program;
@@ -113,7 +112,7 @@ void wlmi_program_release(wlmi_program *program);
 /* Programs that belong to no family. */
 typedef enum wlmi_helper {
   WLMI_HELPER_NONE,      /* the program of a variant */
-  WLMI_HELPER_BACKWARD,  /* the gradients by argmax */
+  WLMI_HELPER_GRADIENT,  /* WLM_ARGMAX_GRADIENT, whose only program it is */
   WLMI_HELPER_STATS,     /* measures row statistics on a CUDA device (runtime/stats_device.h) */
   WLMI_HELPER_TRANSPOSE, /* builds A^T on a CUDA device */
   WLMI_HELPER_COO,       /* makes CSR from coordinates of the spec's colind_type, with offsets of its rowptr_type */

@@ -18,7 +18,8 @@ static const char *const index_names[] = {"i32", "i64", NULL}; /* of a matrix */
 static const char *const position_names[] = {"i32", "i64", "i16", NULL};
 static const char *const sample_names[] = {"none", "bucket", "fastrand", "fastrand_coprime", NULL};
 static const char *const norm_names[] = {"none", "kept", "unbiased", NULL};
-static const char *const operation_names[] = {"spmm", "sddmm", "attention", "attention_rows", "message", NULL};
+static const char *const operation_names[] = {"spmm",    "sddmm",           "attention", "attention_rows",
+                                              "message", "argmax_gradient", NULL};
 static const char *const order_names[] = {"row-major", "column-major", NULL};
 static const char *const score_names[] = {"gat", "edge", "gatv2", "dot", NULL};
 
@@ -142,8 +143,8 @@ static wlm_status check_values(const wlm_problem *p, const wlm_csr *csr) {
 /* Why no kernel serves this gradient: it is not implemented, or two fields exclude each other. NULL = it is served. */
 static const char *refusal_of_gradient(const wlm_problem *p) {
   if (p->reduce == WLM_MAX || p->reduce == WLM_MIN)
-    return "wlm_problem: sddmm with a reduce of max or min: use the gradients by argmax, see "
-           "want_argmax and wlm_execute_args.argmax_db";
+    return "wlm_problem: sddmm with a reduce of max or min: use WLM_ARGMAX_GRADIENT, see "
+           "wlm_execute_args.argmax_db";
   if (p->reduce != WLM_SUM && p->reduce != WLM_MEAN)
     return "wlm_problem: sddmm supports only the reductions sum and mean";
   if (p->transpose) return "wlm_problem: sddmm with transpose is not supported; the sddmm of A has the same edges";
@@ -189,20 +190,25 @@ static const char *refusal_of_sample(const wlm_problem *p) {
 }
 
 static const char *refusal_of_batch(const wlm_problem *p) {
-  if (p->operation == WLM_SPMM || p->operation == WLM_SDDMM) return NULL;
-  return "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM; call other operations once for each of a batch, with batch "
-         "= 1";
+  if (p->operation == WLM_SPMM || p->operation == WLM_SDDMM || p->operation == WLM_ARGMAX_GRADIENT) return NULL;
+  return "wlm_problem.batch is for WLM_SPMM, WLM_SDDMM and WLM_ARGMAX_GRADIENT; call other operations once for each of "
+         "a batch, with batch = 1";
 }
 
 static const char *refusal(const wlm_problem *p, const wlm_csr *csr) {
   const int is_half = p->dense_type == WLM_F16 || p->dense_type == WLM_BF16;
   if (wlmi_has_values(csr) && csr->value_type != p->dense_type && !(csr->value_type == WLM_F32 && is_half))
     return "wlm_csr: value_type other than dense_type (or f32 beside f16 and bf16) is not supported";
-  if (p->want_argmax && p->reduce != WLM_MAX && p->reduce != WLM_MIN && p->operation != WLM_MESSAGE)
+  const int is_extreme = p->reduce == WLM_MAX || p->reduce == WLM_MIN;
+  if (p->operation == WLM_ARGMAX_GRADIENT && !is_extreme)
+    return "wlm_problem: argmax_gradient needs the reduction max or min of its product";
+  if (p->want_argmax && !is_extreme && p->operation != WLM_MESSAGE)
     return "wlm_problem: want_argmax needs the reduction max or min; other results come from no one edge";
+  if (p->operation == WLM_ARGMAX_GRADIENT && (p->epilogue.bias || p->epilogue.activation))
+    return "wlm_problem: argmax_gradient with an epilogue is not supported; pass the gradient before the epilogue as x";
   if (p->operation == WLM_MESSAGE && p->reduce != WLM_CUSTOM)
     return "wlm_problem: a message needs its text: reduce = WLM_CUSTOM and custom";
-  if ((p->b_order || p->c_order) && p->operation != WLM_SPMM && p->operation != WLM_SDDMM)
+  if ((p->b_order || p->c_order) && (wlmi_is_attention(p) || p->operation == WLM_MESSAGE))
     return "wlm_problem: column-major arrays of attention and of messages are not supported; leave b_order and c_order "
            "at WLM_ROW_MAJOR";
   const char *why = p->batch != 1 ? refusal_of_batch(p) : NULL;
@@ -291,12 +297,30 @@ static wlm_status check_activation(const wlm_problem *p) {
 }
 
 static wlm_status check_positions(const wlm_problem *p, const wlm_csr *csr) {
-  if (p->argmax_type == WLM_I16 && (p->transpose || p->operation != WLM_SPMM))
+  const int is_product = p->operation == WLM_SPMM || p->operation == WLM_ARGMAX_GRADIENT;
+  if (p->argmax_type == WLM_I16 && (p->transpose || !is_product))
     return wlmi_fail(WLM_ERR_UNSUPPORTED,
                      "wlm_problem.argmax_type is i16, which is for products without transpose; use i32 or i64");
   if (p->argmax_type != WLM_I32 || csr->nnz <= INT32_MAX) return WLM_OK;
   return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32, and %lld non-zeros have more positions; use i64",
                    (long long)csr->nnz);
+}
+
+/* The positions say which edges there are and what was done with them. */
+static void normalise_gradient(wlm_problem *p) {
+  p->operation = WLM_ARGMAX_GRADIENT;
+  p->reduce = WLM_MAX;
+  p->empty = WLM_EMPTY_ZERO;
+  p->want_argmax = 1;
+  p->sampling = (wlm_sampling){WLM_SAMPLE_NONE, WLM_NORM_NONE, 0};
+  p->epilogue = (wlm_epilogue){0, NULL};
+}
+
+wlmi_spec wlmi_spec_gradient(const wlmi_spec *product) {
+  wlmi_spec gradient = *product;
+  gradient.is_batched = 0; /* its kernels clear dvalues in the place of the workspace */
+  normalise_gradient(&gradient.problem);
+  return gradient;
 }
 
 wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wlmi_spec *spec) {
@@ -309,7 +333,8 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   const wlm_csr *csr = seen_csr;
   WLM_CHECK(check_values(problem, csr));
   const char *why = refusal(problem, csr);
-  int has_positions = problem->want_argmax != 0; /* written or read */
+  const int is_gradient = problem->operation == WLM_ARGMAX_GRADIENT;
+  int has_positions = problem->want_argmax || is_gradient; /* written or read */
   if (why) return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s", why);
   *spec = (wlmi_spec){*problem,
                       csr->rowptr_type,
@@ -317,7 +342,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       wlmi_has_values(csr) ? csr->value_type : problem->dense_type,
                       wlmi_has_values(csr),
                       (int)csr->base,
-                      problem->batch != 1,
+                      problem->batch != 1 && !is_gradient,
                       0,
                       ""};
   if (problem->custom) {
@@ -338,6 +363,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
   spec->problem.transpose = problem->transpose != 0;
   spec->problem.epilogue.bias = problem->epilogue.bias != 0;
   spec->problem.policy.deterministic = problem->policy.deterministic != 0;
+  if (is_gradient) normalise_gradient(&spec->problem);
   return WLM_OK;
 }
 

@@ -25,6 +25,9 @@ wlm_status wlmi_spec_make(const wlm_problem *problem, const wlm_csr *csr, wlmi_s
 /* A spec for kernels that depend on a matrix's index types only. */
 wlm_status wlmi_spec_of_types(const wlm_csr *csr, wlmi_spec *spec);
 
+/* Of the gradients of a product with argmax indices. */
+wlmi_spec wlmi_spec_gradient(const wlmi_spec *product);
+
 /* WLM_ERR_INVALID_ARGUMENT naming a type field whose value is not in its enum, or the base. */
 wlm_status wlmi_check_types(const wlm_csr *csr);
 /* WLM_ERR_INVALID_ARGUMENT where the field of this name is neither 0 nor 1. */
@@ -61,6 +64,10 @@ int wlmi_score_from_name(const char *name);
 int wlmi_sample_from_name(const char *name);
 int wlmi_sample_norm_from_name(const char *name);
 
+/* Whether kernels that get op(A) need A^T: gradients by argmax look edges up in A itself. */
+static inline int wlmi_needs_transpose(const wlm_problem *problem) {
+  return problem->transpose && problem->operation != WLM_ARGMAX_GRADIENT;
+}
 /* Whether the operation is WLM_ATTENTION or WLM_ATTENTION_ROWS. */
 int wlmi_is_attention(const wlm_problem *problem);
 /* Whether a score is a sum over the columns of its head, of q and B or k. */

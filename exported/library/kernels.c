@@ -79,7 +79,7 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wl
   char name[WLMI_VARIANT_NAME];
   const wlmi_exported_kernel *kernel = find(context, wanted);
   if (kernel) return load(context, kernel, loaded);
-  if (wanted->helper > WLMI_HELPER_BACKWARD)
+  if (wanted->helper > WLMI_HELPER_GRADIENT)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "the exported library has no helper kernels for these index types");
   if (wanted->helper || !wanted->variant.family)
     return wlmi_exported_lacks(wanted->spec, &context->device->info.limits);

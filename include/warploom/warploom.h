@@ -136,9 +136,8 @@ typedef struct wlm_context_options {
    * last bits between the two kernels, so plans with policy.deterministic still wait. A kernel that must be prepared is
    * chosen only if it is loaded. Until their kernels are compiled, the host measures stats and builds A^T, from copies
    * of rowptr and colind; the A^T of a matrix with more than 4 million non-zeros waits for the compiler, and so does
-   * one that is built in a stream capture. The gradients of plans with want_argmax run in a form for any number of
-   * columns, if one is loaded. A problem that no loaded kernel serves, and gradients of which no form is loaded, wait
-   * for the compiler. */
+   * one that is built in a stream capture. WLM_ARGMAX_GRADIENT runs in a form for any number of columns, if one is
+   * loaded. A problem that no loaded kernel serves waits for the compiler. */
   int compile_in_background;
   /* Where all device memory of the context comes from; NULL = what wlm_set_device_allocator set. The struct is copied;
    * its functions and `user` must outlive the context. */
@@ -273,7 +272,8 @@ typedef enum wlm_operation {
                   * dvalues[p] = sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p, with x = dC */
   WLM_ATTENTION, /* attention over the edges of each row, and with transpose = 1 its gradient: warploom_attention.h */
   WLM_ATTENTION_ROWS, /* the rest of its gradient with WLM_SCORE_GATV2 or _DOT */
-  WLM_MESSAGE         /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
+  WLM_MESSAGE,        /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
+  WLM_ARGMAX_GRADIENT /* the gradients of a product with want_argmax: wlm_execute_args.argmax_db */
 } wlm_operation;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
@@ -325,14 +325,14 @@ typedef struct wlm_problem {
 /* The arguments of wlm_spmm and wlm_plan_execute. Brackets mark what only some problems need; values are optional.
  *   WLM_SPMM                        reads b [bias] [values]    writes c [argmax]
  *   WLM_SDDMM                       reads x, b                 writes dvalues
- *   gradient of a plan with argmax  reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
+ *   WLM_ARGMAX_GRADIENT             reads x, argmax [b]        writes argmax_db, argmax_dvalues, or one of them
  *   WLM_ATTENTION                   reads b, *attention [bias, values]     writes c, *attention
  *   WLM_ATTENTION, transpose = 1    reads b, x, *attention [values]        writes db, *attention
  *   WLM_ATTENTION_ROWS              reads b, x, *attention [values]        writes c, *attention
  *   WLM_MESSAGE                     reads and writes *operands [values]
  *
- * The gradient of a plan with argmax runs where x is not NULL. Memory is on the device. What a call writes must overlap
- * no other array, which is checked; lines of C may lie between those of B. With transpose rows and cols swap. */
+ * Memory is on the device. What a call writes must overlap no other array, which is checked; lines of C may lie between
+ * those of B. With transpose rows and cols swap. */
 typedef struct wlm_execute_args {
   size_t size;
   const void *b;      /* cols x n of dense_type with leading dimension ldb; may be NULL where the message has no b */
@@ -345,13 +345,14 @@ typedef struct wlm_execute_args {
    * itself. With WLM_I16, which WLM_SPMM has without transpose, p = rowptr[i] + (uint16_t)(argmax[i,j] - rowptr[i]),
    * and what an empty row has means nothing. alpha, beta, bias and activation apply to C alone. */
   void *argmax;
-  /* Gradients by argmax: over all i, j with argmax[i,j] = p, an edge of column k,
+  /* Of WLM_ARGMAX_GRADIENT, the problem of the product with this operation: over all i, j with argmax[i,j] = p, an edge
+   * of column k,
    *   argmax_db[k,j]    = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d B[k,j]
    *   argmax_dvalues[p] = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d a_p
    * argmax_db is cols x n with leading dimension ldb and argmax_dvalues nnz (x heads), both of the accumulator's type
-   * (f32, or f64 where dense_type is f64), both overwritten. On a GPU terms are added atomically in any order, so a
-   * plan with policy.deterministic answers WLM_ERR_UNSUPPORTED there; so does every plan with an activation, because x
-   * must be the gradient before it. */
+   * (f32, or f64 where dense_type is f64), both overwritten. want_argmax and sampling are not read. An epilogue is
+   * WLM_ERR_UNSUPPORTED, because x must be the gradient before it; so is policy.deterministic on a GPU, where terms are
+   * added atomically in any order. It needs no A^T, and there is nothing to tune. */
   void *argmax_db, *argmax_dvalues;
   /* Of WLM_SDDMM: nnz elements of dense_type in the order of colind, nnz x heads with heads,
    *   dvalues[p] = alpha * sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]

@@ -65,9 +65,11 @@ static wlm_status check_result(const char *function, const wlmi_shape *shape, co
                    array->ld_name ? ", or lie within lines of " : "", array->ld_name ? array->ld_name : "");
 }
 
-wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
+wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                            const wlm_execute_args *call, struct wlm_batch_launch *kernel) {
-  kernel->batch = (struct wlm_batch){.count = 1};
+  const wlmi_arrays *arrays = &shape->arrays;
+  kernel->batch = (struct wlm_batch){.count = bound->together};
+  if (bound->together > 1) kernel->batch.workspace = (long long)bound->workspace_size / bound->together;
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];
     int64_t stride;
@@ -83,10 +85,12 @@ wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const 
                      shape->batch, &kernel->batch.values);
 }
 
-struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_arrays *arrays,
-                                        const struct wlm_batch_launch *all, int64_t first, int64_t most) {
+struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_bound *bound,
+                                        const struct wlm_batch_launch *all, int64_t first) {
+  const wlmi_arrays *arrays = &shape->arrays;
   struct wlm_batch_launch part = *all;
-  part.batch.count = shape->batch - first < most ? shape->batch - first : most;
+  const int64_t left = shape->batch - first;
+  if (left < bound->together) part.batch.count = left;
   part.args.values = (const char *)part.args.values + first * part.batch.values;
   for (int i = 0; i < arrays->count; i++) {
     const wlmi_array *array = &arrays->list[i];

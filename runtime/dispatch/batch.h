@@ -10,12 +10,12 @@ void wlmi_batch_bind(const wlmi_shape *shape, wlmi_bound *bound);
 
 /* Checks the strides of a call and copies them to the arguments of its kernels, which have its arrays already.
  * WLM_ERR_INVALID_ARGUMENT where the products' parts of a result overlap. */
-wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
+wlm_status wlmi_batch_take(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
                            const wlm_execute_args *call, struct wlm_batch_launch *kernel);
 
-/* The arguments of the launch of at most so many products whose first one is `first`. */
-struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_arrays *arrays,
-                                        const struct wlm_batch_launch *all, int64_t first, int64_t most);
+/* The arguments of the launch whose first product is `first`. */
+struct wlm_batch_launch wlmi_batch_part(const wlmi_shape *shape, const wlmi_bound *bound,
+                                        const struct wlm_batch_launch *all, int64_t first);
 
 /* Of an array: bytes from one product's to the next one's. */
 int64_t wlmi_batch_stride(const wlmi_array *array, const void *kernel);

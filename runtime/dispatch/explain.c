@@ -32,6 +32,7 @@ static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
     case WLMI_STEP_BUILTIN:
       wlmi_text_puts(text, "nothing could be compiled here; the kernel that the library carries");
       break;
+    case WLMI_STEP_ONLY: wlmi_text_puts(text, "the operation has one kernel"); break;
   }
 }
 

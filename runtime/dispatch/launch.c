@@ -88,7 +88,7 @@ static wlm_status take_ld(const char *function, const wlmi_array *array, const c
 static wlm_status take_array(const char *function, const wlmi_array *array, wlmi_need_for has, int64_t lines,
                              const char *from, char *kernel) {
   const size_t aligned = wlmi_width_is_pair(array->width) ? 2 * array->size : array->size; /* kernels load pairs */
-  wlmi_pointer pointer = {array->name, NULL, aligned, array->need && has >= array->need};
+  wlmi_pointer pointer = {array->name, NULL, aligned, array->need && has >= array->need && lines};
   memcpy(&pointer.address, from + array->from, sizeof pointer.address);
   if (array->need == WLMI_NEED_REFUSED && pointer.address)
     return wlmi_fail(WLM_ERR_UNSUPPORTED, "%s: %s with %s, which has no such array; leave it NULL", function,
@@ -100,12 +100,12 @@ static wlm_status take_array(const char *function, const wlmi_array *array, wlmi
                            : take_ld(function, array, from, kernel);
 }
 
-wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
-                            const wlmi_bound *bound, const wlmi_call *call, void *kernel) {
+wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                            const wlmi_call *call, void *kernel) {
   const wlmi_need_for has = bound->empty ? WLMI_NEED_NEVER : bound->args.nnz ? WLMI_NEED_EDGES : WLMI_NEED_ROWS;
   wlm_status status = WLM_OK;
-  for (int i = 0; i < arrays->count && status == WLM_OK; i++) {
-    const wlmi_array *array = &arrays->list[i];
+  for (int i = 0; i < shape->arrays.count && status == WLM_OK; i++) {
+    const wlmi_array *array = &shape->arrays.list[i];
     status =
         take_array(function, array, has, wlmi_lines_of(shape, &bound->args, array), call->structs[array->in], kernel);
   }

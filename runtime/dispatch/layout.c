@@ -43,15 +43,14 @@ static wlm_status add_copy(const wlmi_shape *shape, const wlmi_array *array, int
                           wlmi_pass_unit_blocks(&shape->layout_pass, &extent, 0), array->columns, NULL, &copy->launch);
 }
 
-wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, const struct wlm_args *args,
-                            size_t used, wlmi_layout *layout) {
+wlm_status wlmi_layout_bind(const wlmi_shape *shape, const struct wlm_args *args, size_t used, wlmi_layout *layout) {
   layout->count = 0;
   layout->size = used;
-  for (int i = 0; i < arrays->count; i++) {
-    const wlmi_array *array = &arrays->list[i];
+  for (int i = 0; i < shape->arrays.count; i++) {
+    const wlmi_array *array = &shape->arrays.list[i];
     if (!is_copied(array)) continue;
     wlmi_copy *copy = &layout->copies[layout->count++];
-    *copy = (wlmi_copy){.array = i, .ld = padded(arrays, array->columns)};
+    *copy = (wlmi_copy){.array = i, .ld = padded(&shape->arrays, array->columns)};
     WLM_CHECK(add_copy(shape, array, wlmi_lines_of(shape, args, array), copy, &layout->size));
   }
   return WLM_OK;
@@ -82,20 +81,19 @@ static long long stride_of_copies(int64_t products, const void *kernel) {
   return products > 1 ? launch->batch.workspace : 0;
 }
 
-wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, int64_t products, void *kernel, wlmi_given given[WLMI_MOST_COPIES],
-                             void *stream) {
+wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_layout *layout, void *workspace, int64_t products,
+                             void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream) {
   char *const to = kernel;
   const long long stride = stride_of_copies(products, kernel);
   for (int i = 0; i < layout->count; i++) { /* several may have one leading dimension */
-    const wlmi_array *array = &arrays->list[layout->copies[i].array];
+    const wlmi_array *array = &shape->arrays.list[layout->copies[i].array];
     memcpy(&given[i].address, to + array->to, sizeof given[i].address);
     memcpy(&given[i].ld, to + array->ld_to, sizeof given[i].ld);
     given[i].stride = products > 1 ? wlmi_batch_stride(array, kernel) : 0;
   }
   for (int i = 0; i < layout->count; i++) {
     const wlmi_copy *copy = &layout->copies[i];
-    const wlmi_array *array = &arrays->list[copy->array];
+    const wlmi_array *array = &shape->arrays.list[copy->array];
     const wlmi_given place = {(char *)workspace + copy->offset, copy->ld, stride};
     memcpy(to + array->ld_to, &place.ld, sizeof place.ld);
     if (products > 1) memcpy(to + array->stride_to, &stride, sizeof stride);
@@ -106,12 +104,11 @@ wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays,
   return WLM_OK;
 }
 
-wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           int64_t products, const void *kernel, const wlmi_given given[WLMI_MOST_COPIES],
-                           void *stream) {
+wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_layout *layout, int64_t products, const void *kernel,
+                           const wlmi_given given[WLMI_MOST_COPIES], void *stream) {
   for (int i = 0; i < layout->count; i++) {
     const wlmi_copy *copy = &layout->copies[i];
-    const wlmi_array *array = &arrays->list[copy->array];
+    const wlmi_array *array = &shape->arrays.list[copy->array];
     wlmi_given place = {NULL, copy->ld, stride_of_copies(products, kernel)};
     if (!array->is_output || !given[i].address) continue;
     memcpy(&place.address, (const char *)kernel + array->to, sizeof place.address);

@@ -9,8 +9,7 @@
 int wlmi_has_columns(const wlmi_arrays *arrays);
 
 /* Places the copies behind `used` bytes of the workspace. `args` has the size of the matrix. WLM_ERR_OVERFLOW. */
-wlm_status wlmi_layout_bind(const wlmi_shape *shape, const wlmi_arrays *arrays, const struct wlm_args *args,
-                            size_t used, wlmi_layout *layout);
+wlm_status wlmi_layout_bind(const wlmi_shape *shape, const struct wlm_args *args, size_t used, wlmi_layout *layout);
 
 /* The pointers and leading dimensions of a call, while its kernels have those of the copies; of a batch, whose products
  * are copied together, also the bytes from one product's array to the next one's. */
@@ -21,10 +20,8 @@ typedef struct wlmi_given {
 
 /* Enqueues the copies of what is read, and lets the kernels' arguments, which hold the caller's arrays, name the
  * copies. C is read where beta is not 0. products: of this launch. */
-wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                             void *workspace, int64_t products, void *kernel, wlmi_given given[WLMI_MOST_COPIES],
-                             void *stream);
+wlm_status wlmi_layout_begin(const wlmi_shape *shape, const wlmi_layout *layout, void *workspace, int64_t products,
+                             void *kernel, wlmi_given given[WLMI_MOST_COPIES], void *stream);
 /* Enqueues the copies of what the kernels wrote. */
-wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_arrays *arrays, const wlmi_layout *layout,
-                           int64_t products, const void *kernel, const wlmi_given given[WLMI_MOST_COPIES],
-                           void *stream);
+wlm_status wlmi_layout_end(const wlmi_shape *shape, const wlmi_layout *layout, int64_t products, const void *kernel,
+                           const wlmi_given given[WLMI_MOST_COPIES], void *stream);

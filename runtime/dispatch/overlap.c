@@ -73,10 +73,7 @@ static void find_others(const wlmi_shape *shape, const wlmi_work *work, const st
   others[COLIND] = range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type));
   others[VALUES] =
       range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type) + values_of_others);
-  others[WORKSPACE] = range_of(work->workspace_at ? work->workspace_at
-                               : work->workspace  ? args->workspace
-                                                  : NULL,
-                               (int64_t)work->workspace);
+  others[WORKSPACE] = range_of(work->workspace_size ? work->workspace : NULL, (int64_t)work->workspace_size);
   others[PREPARED] = range_of(work->prepared ? args->prepared : NULL, (int64_t)work->prepared);
 }
 
@@ -94,21 +91,21 @@ wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const 
   return check_work(function, others);
 }
 
-wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
-                              const wlmi_work *work, const void *kernel) {
+wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_work *work,
+                              const void *kernel) {
   range others[OTHERS];
   place places[WLMI_MAX_ARRAYS];
   const struct wlm_batch_launch *launch = kernel;
   find_others(shape, work, kernel, shape->batch > 1 ? launch->batch.values * (shape->batch - 1) : 0, others);
   WLM_CHECK(check_work(function, others));
-  for (int i = 0; i < arrays->count; i++) {
-    const wlmi_array *array = &arrays->list[i];
+  for (int i = 0; i < shape->arrays.count; i++) {
+    const wlmi_array *array = &shape->arrays.list[i];
     places[i] = place_of(shape, array, kernel);
     for (int k = array->is_output ? 0 : WORKSPACE; k < OTHERS; k++)
       if (meet(places[i].range, others[k]) && !is_between(others[k], &places[i]))
         return refuse(function, array->name, names[k]);
     for (int k = 0; k < i; k++) {
-      const wlmi_array *before = &arrays->list[k];
+      const wlmi_array *before = &shape->arrays.list[k];
       if ((array->is_output || before->is_output) && meet(places[i].range, places[k].range) &&
           !are_apart(&places[i], &places[k]))
         return refuse(function, before->name, array->name);

@@ -3,11 +3,12 @@
 
 #include "runtime/dispatch/plan.h"
 
-/* Memory of a call beside its arrays: elements of rowptr, and bytes of the workspace and of what was prepared. */
+/* Memory of a call beside its arrays: elements of rowptr, the workspace and its bytes, and those of what was prepared.
+ */
 typedef struct wlmi_work {
   int64_t offsets;
-  size_t workspace, prepared;
-  const void *workspace_at; /* NULL = where the kernels have it */
+  const void *workspace;
+  size_t workspace_size, prepared;
 } wlmi_work;
 
 /* WLM_ERR_INVALID_ARGUMENT if the workspace or prepared memory shares memory with the other, or with an array of A. */
@@ -17,5 +18,4 @@ wlm_status wlmi_check_work(const char *function, const wlmi_shape *shape, const 
 /* The same, and where an array that the call writes, or memory of the work, shares memory with another array or with
  * those of A. Arrays whose lines lie between each other, such as columns of one larger array, do not. `kernel` has the
  * arguments of the kernels, of which struct wlm_args comes first. */
-wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
-                              const wlmi_work *work, const void *kernel);
+wlm_status wlmi_check_overlap(const char *function, const wlmi_shape *shape, const wlmi_work *work, const void *kernel);

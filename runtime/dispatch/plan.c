@@ -44,8 +44,7 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .has_bias = p->epilogue.bias,
       .has_dropout = p->dropout,
       .is_attention = wlmi_is_attention(p),
-      .want_argmax = p->want_argmax && p->operation != WLM_MESSAGE,
-      .is_transposed = p->transpose && !program->walks_a,
+      .is_transposed = p->transpose && (!program->walks_a || p->operation == WLM_ARGMAX_GRADIENT),
       .walks_a = program->walks_a,
       .batch = p->batch,
       .is_batched = program->is_batched,
@@ -70,17 +69,21 @@ static int first_execute(const wlmi_shape *shape) {
   return i;
 }
 
+/* Whether kernels get the rows and columns of A^T, but its other arrays as those of A. */
+static int is_turned(const wlmi_shape *shape) { return shape->is_transposed && shape->walks_a; }
+
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
                      wlmi_bound *bound) {
-  const int64_t n = shape->n;
-  const wlmi_extent extent = {csr->rows, csr->cols, csr->nnz, n};
+  const int64_t n = shape->n, rows = is_turned(shape) ? csr->cols : csr->rows,
+                cols = is_turned(shape) ? csr->rows : csr->cols;
+  const wlmi_extent extent = {rows, cols, csr->nnz, n};
   const int first = first_execute(shape);
   const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
-  bound->empty = (shape->walks_a ? csr->cols : csr->rows) == 0 || n == 0 || shape->batch == 0 ||
+  bound->empty = (shape->walks_a ? cols : rows) == 0 || n == 0 || shape->batch == 0 ||
                  (shape->operation == WLM_SDDMM && !csr->nnz);
   bound->args = (struct wlm_args){
-      .rows = csr->rows,
-      .cols = csr->cols,
+      .rows = rows,
+      .cols = cols,
       .nnz = csr->nnz,
       .n = n,
       .rowptr = csr->rowptr,
@@ -102,7 +105,7 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
         wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
   }
   WLM_CHECK(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
-  WLM_CHECK(wlmi_layout_bind(shape, &shape->arrays, &bound->args, bound->workspace_size, &bound->layout));
+  WLM_CHECK(wlmi_layout_bind(shape, &bound->args, bound->workspace_size, &bound->layout));
   bound->workspace_size = bound->layout.size;
   wlmi_batch_bind(shape, bound);
   return wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size);
@@ -121,13 +124,11 @@ wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi
 }
 
 void wlmi_plan_keep_kernels(wlm_plan *plan) {
-  for (int i = 0; i < 2; i++)
-    if (plan->users[i]) atomic_fetch_add(plan->users[i], 1);
+  if (plan->users) atomic_fetch_add(plan->users, 1);
 }
 
 void wlmi_plan_drop_kernels(wlm_plan *plan) {
-  for (int i = 0; i < 2; i++)
-    if (plan->users[i]) atomic_fetch_sub(plan->users[i], 1);
+  if (plan->users) atomic_fetch_sub(plan->users, 1);
 }
 
 /* The plan that runs: this one, or the current kernel's plan of a plan that tunes online. */
@@ -159,8 +160,13 @@ size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.
 /* Binds the plan's matrix to the kernel that was compiled in the background. */
 static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wlmi_bound *bound) {
   const struct wlm_args *a = &plan->bound.args;
-  const wlm_csr csr = {
-      .rows = a->rows, .cols = a->cols, .nnz = a->nnz, .rowptr = a->rowptr, .colind = a->colind, .values = a->values};
+  const int turned = is_turned(&plan->shape);
+  const wlm_csr csr = {.rows = turned ? a->cols : a->rows,
+                       .cols = turned ? a->rows : a->cols,
+                       .nnz = a->nnz,
+                       .rowptr = a->rowptr,
+                       .colind = a->colind,
+                       .values = a->values};
   return wlmi_bind(&better->shape, &csr, a->a_rowptr, a->order, a->fresh != 0, bound);
 }
 
@@ -169,14 +175,14 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   if (!plan) return 0;
   const wlm_plan *better = plan->mode ? plan : current(plan);
   wlmi_bound bound;
-  const size_t forward = plan->bound.workspace_size, backward = plan->backward_layout.size;
-  const size_t size = forward > backward ? forward : backward;
+  const size_t size = plan->bound.workspace_size;
   if (better == plan || bind_upgraded(plan, better, &bound) != WLM_OK) return size;
   return bound.workspace_size > size ? bound.workspace_size : size;
 }
 
-static wlmi_work work_of(const wlmi_bound *bound) {
-  return (wlmi_work){bound->args.rows + 1, bound->workspace_size, bound->prepared_size, NULL};
+static wlmi_work work_of(const wlmi_shape *shape, const wlmi_bound *bound, const void *workspace) {
+  const int64_t rows = is_turned(shape) ? bound->args.cols : bound->args.rows;
+  return (wlmi_work){rows + 1, workspace, bound->workspace_size, bound->prepared_size};
 }
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
@@ -186,8 +192,8 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
   struct wlm_args args = plan->bound.args;
-  wlmi_work work = work_of(&plan->bound);
-  args.prepared = prepared, work.workspace = 0;
+  const wlmi_work work = work_of(&plan->shape, &plan->bound, NULL);
+  args.prepared = prepared;
   status = wlmi_check_work("wlm_plan_prepare", &plan->shape, &work, &args);
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
@@ -228,7 +234,7 @@ static wlm_status attend(const char *function, const wlmi_shape *shape, const wl
   if (call->attention) status = wlmi_struct_see(&wlmi_struct_attention_operands, call->attention, &copy, &seen);
   if (status == WLM_OK) status = take_attention(function, shape, seen, kernel);
   const wlmi_call structs = {{[WLMI_IN_ARGS] = call, [WLMI_IN_ATTENTION] = seen}};
-  return status == WLM_OK ? wlmi_take_arrays(function, shape, &shape->arrays, bound, &structs, kernel) : status;
+  return status == WLM_OK ? wlmi_take_arrays(function, shape, bound, &structs, kernel) : status;
 }
 
 /* Of the operand that says which edges dropout keeps. */
@@ -260,7 +266,7 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
     to->narrow[i] = (float)to->wide[i];
   }
   if (arrays->kept >= 0) status = take_dropout(function, to->wide[arrays->kept], arrays->kept, to);
-  if (status == WLM_OK) status = wlmi_take_arrays(function, shape, arrays, bound, &structs, kernel);
+  if (status == WLM_OK) status = wlmi_take_arrays(function, shape, bound, &structs, kernel);
   args->ldb = args->ldc = shape->n;
   if (arrays->as_b >= 0) args->b = to->in[arrays->as_b], args->ldb = to->in_ld[arrays->as_b];
   if (arrays->as_c >= 0) args->c = to->out[arrays->as_c], args->ldc = to->out_ld[arrays->as_c];
@@ -269,30 +275,31 @@ static wlm_status take_message(const char *function, const wlmi_shape *shape, co
 
 /* Checks both memories. */
 static wlm_status take_work(const char *function, const wlmi_bound *bound, const wlm_execute_args *call,
-                            struct wlm_args *args) {
+                            const struct wlm_args *args) {
   const wlmi_pointer prepared = {"prepared", args->prepared, WLMI_WORK_ALIGNMENT, 1};
-  args->workspace = call->workspace;
   WLM_CHECK(wlmi_take_workspace(function, call, bound->workspace_size));
   return bound->prepared_size ? wlmi_check_pointers(function, &prepared, 1) : WLM_OK;
 }
 
 /* The passes, between the copies of column-major arrays. */
-static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel, void *stream) {
+static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel,
+                         const wlm_execute_args *call) {
+  void *const stream = call->stream;
   wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_layout *layout = &bound->layout;
   const int64_t products = shape->is_batched ? kernel->batch.batch.count : 1;
   if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
-  WLM_CHECK(wlmi_layout_begin(shape, &shape->arrays, layout, kernel->args.workspace, products, kernel, given, stream));
+  WLM_CHECK(wlmi_layout_begin(shape, layout, call->workspace, products, kernel, given, stream));
   WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream));
-  return wlmi_layout_end(shape, &shape->arrays, layout, products, kernel, given, stream);
+  return wlmi_layout_end(shape, layout, products, kernel, given, stream);
 }
 
 static wlm_status launch_batch(const wlmi_shape *shape, const wlmi_bound *bound, const kernel_args *kernel,
-                               void *stream) {
+                               const wlm_execute_args *call) {
   for (int64_t first = 0; first < shape->batch; first += bound->together) {
     kernel_args part;
-    part.batch = wlmi_batch_part(shape, &shape->arrays, &kernel->batch, first, bound->together);
-    WLM_CHECK(launch(shape, bound, &part, stream));
+    part.batch = wlmi_batch_part(shape, bound, &kernel->batch, first);
+    WLM_CHECK(launch(shape, bound, &part, call));
   }
   return WLM_OK;
 }
@@ -303,21 +310,19 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   if (bound->empty) return WLM_OK;
   kernel.args = bound->args;
   kernel.args.prepared = prepared;
+  kernel.args.workspace = call->workspace; /* which in a gradient by argmax stands for an array */
   WLM_CHECK(wlmi_take_call(function, shape, call, &kernel.args));
   if (shape->operation == WLM_MESSAGE)
     WLM_CHECK(take_message(function, shape, bound, call, &kernel.message));
   else if (shape->is_attention)
     WLM_CHECK(attend(function, shape, bound, call, &kernel.attention));
   else
-    WLM_CHECK(wlmi_take_arrays(function, shape, &shape->arrays, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
+    WLM_CHECK(wlmi_take_arrays(function, shape, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
-  if (shape->batch > 1 || shape->is_batched)
-    WLM_CHECK(wlmi_batch_take(function, shape, &shape->arrays, call, &kernel.batch));
-  if (bound->together > 1) kernel.batch.batch.workspace = (long long)bound->workspace_size / bound->together;
-  const wlmi_work work = work_of(bound);
-  WLM_CHECK(wlmi_check_overlap(function, shape, &shape->arrays, &work, &kernel));
-  return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call->stream)
-                          : launch(shape, bound, &kernel, call->stream);
+  if (shape->batch > 1 || shape->is_batched) WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
+  const wlmi_work work = work_of(shape, bound, call->workspace);
+  WLM_CHECK(wlmi_check_overlap(function, shape, &work, &kernel));
+  return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call) : launch(shape, bound, &kernel, call);
 }
 
 static const char execute_name[] = "wlm_plan_execute";
@@ -331,24 +336,12 @@ static wlm_status execute_upgraded(const wlm_plan *plan, const wlm_plan *better,
   return *done && status == WLM_OK ? wlmi_run(execute_name, &better->shape, &bound, args, NULL) : status;
 }
 
-/* The gradients by argmax of `better`, with the plan's matrix. */
-static wlm_status execute_backward(const wlm_plan *plan, const wlm_plan *better, const wlm_execute_args *args) {
-  if (better == plan) return wlmi_plan_run_backward(execute_name, plan, args);
-  const struct wlm_args *a = &plan->bound.args;
-  const wlm_csr csr = {.cols = a->cols, .nnz = a->nnz, .rowptr = plan->a_rowptr, .colind = plan->a_colind};
-  wlm_plan upgraded = *better;
-  upgraded.bound = plan->bound;
-  const wlm_status status = wlmi_plan_bind_backward(&upgraded, &upgraded.bound, &csr);
-  return status == WLM_OK ? wlmi_plan_run_backward(execute_name, &upgraded, args) : status;
-}
-
 static wlm_status execute(const wlm_plan *plan, const wlm_execute_args *args) {
   if (plan->mode) return plan->mode->execute(plan, args);
   if (!plan->bound.args.rowptr)
     return wlmi_fail(WLM_ERR_NOT_READY, "%s: the plan was made for a size; bind it to arrays with wlm_plan_rebind",
                      execute_name);
   const wlm_plan *better = current(plan);
-  if (plan->shape.want_argmax && args->x) return execute_backward(plan, better, args);
   if (better != plan) {
     int done = 0;
     const wlm_status status = execute_upgraded(plan, better, args, &done);

@@ -10,7 +10,7 @@
 #include "runtime/dispatch/device.h"
 #include "select/select.h"
 
-enum { WLMI_BACKWARD_PASSES = 2, WLMI_MOST_COPIES = 4 };
+enum { WLMI_MOST_COPIES = 4 };
 
 /* Kernels of a program, whose source is NULL. */
 typedef struct wlmi_loaded {
@@ -39,10 +39,10 @@ typedef struct wlmi_shape {
   int64_t n, heads, sample_width;
   wlm_index rowptr_type, colind_type, argmax_type;
   wlm_type value_type;
-  int base;                                                         /* of rowptr and colind */
-  int has_values, has_bias, has_dropout, is_attention, want_argmax; /* want_argmax: of a product */
-  int is_transposed; /* A^T is bound, so that rows and columns are those of A^T */
-  int walks_a;       /* of a transposed problem: A itself is bound instead of A^T */
+  int base; /* of rowptr and colind */
+  int has_values, has_bias, has_dropout, is_attention;
+  int is_transposed; /* rows and columns of the kernels' arguments are those of A^T */
+  int walks_a;       /* A itself is bound, and the main result has a line for each column of the arguments */
   int64_t batch;     /* products of a call */
   int is_batched;    /* the kernels compute several of them in a launch */
   wlmi_arrays arrays;
@@ -93,15 +93,7 @@ struct wlm_plan {
   wlmi_bound bound;
   int is_prepared;
   const char *no_rebind; /* why the plan cannot be bound to another matrix; NULL = it can */
-  /* Of a plan with argmax: the passes of its gradients (clear, scatter), or why there are none. */
-  wlmi_pass backward_passes[WLMI_BACKWARD_PASSES];
-  void *backward_kernels[WLMI_BACKWARD_PASSES];
-  wlmi_launch backward[WLMI_BACKWARD_PASSES];
-  const void *a_rowptr, *a_colind; /* of A itself, transposed or not */
-  wlmi_arrays backward_arrays;
-  wlmi_layout backward_layout;
-  const char *no_backward;
-  atomic_int *users[2]; /* wlmi_loaded.users of the product and of its gradients */
+  atomic_int *users;     /* wlmi_loaded.users; NULL = not counted */
   wlmi_plan_reason reason;
 };
 
@@ -125,12 +117,6 @@ wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr);
 /* Fills the part of a plan that needs no matrix. */
 wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
                                  void *const kernels[WLMI_MAX_PASSES], const wlmi_spec *spec);
-void wlmi_plan_set_backward(wlm_plan *plan, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
-                            const wlmi_spec *spec);
-/* Binds the gradients to the matrix of `bound`; csr is A itself. If the grid exceeds the device's limits, the plan
- * stays as it was. */
-wlm_status wlmi_plan_bind_backward(wlm_plan *plan, const wlmi_bound *bound, const wlm_csr *csr);
-wlm_status wlmi_plan_run_backward(const char *function, const wlm_plan *plan, const wlm_execute_args *call);
 
 /* ---- launch.c ---- */
 
@@ -151,7 +137,7 @@ wlm_status wlmi_take_call(const char *function, const wlmi_shape *shape, const w
 /* The lines of an array of the bound matrix, whose size args has. */
 int64_t wlmi_lines_of(const wlmi_shape *shape, const struct wlm_args *args, const wlmi_array *array);
 /* Checks the arrays of a call and their leading dimensions, and copies them to the arguments of the kernels. */
-wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_arrays *arrays,
-                            const wlmi_bound *bound, const wlmi_call *call, void *kernel);
+wlm_status wlmi_take_arrays(const char *function, const wlmi_shape *shape, const wlmi_bound *bound,
+                            const wlmi_call *call, void *kernel);
 /* Checks the workspace of a call, of which `size` bytes are needed. */
 wlm_status wlmi_take_workspace(const char *function, const wlm_execute_args *call, size_t size);

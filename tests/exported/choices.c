@@ -76,15 +76,25 @@ static void show(int index, int matrix, const char *what, const char *variant, w
     printf("case %d matrix %d %s: %s: %s\n", index, matrix, what, wlm_status_name(status), wlm_error_detail());
 }
 
-static wlm_status run_plan(wlm_plan *plan, const exported_case *c) {
+/* Of B. */
+static wlm_status run_gradient(wlm_context *context, const wlm_matrix *matrix, const exported_case *c,
+                               wlm_execute_args args) {
+  wlm_problem problem = c->problem;
+  wlm_plan *plan;
+  problem.operation = WLM_ARGMAX_GRADIENT;
+  args.x = arrays[X], args.argmax_db = arrays[DB];
+  wlm_status status = wlm_plan_create(context, matrix, &problem, &plan);
+  if (status == WLM_OK) status = wlm_plan_execute(plan, &args);
+  wlm_plan_destroy(plan);
+  return status;
+}
+
+static wlm_status run_plan(wlm_context *context, const wlm_matrix *matrix, wlm_plan *plan, const exported_case *c) {
   void *prepared = wlm_plan_prepared_size(plan) ? malloc(wlm_plan_prepared_size(plan)) : NULL;
   wlm_execute_args args = arguments(c);
   wlm_status status = prepared ? wlm_plan_prepare(plan, prepared, NULL) : WLM_OK;
   if (status == WLM_OK) status = wlm_plan_execute(plan, &args);
-  if (status == WLM_OK && c->problem.want_argmax) { /* the gradient of B */
-    args.x = arrays[X], args.argmax_db = arrays[DB];
-    status = wlm_plan_execute(plan, &args);
-  }
+  if (status == WLM_OK && c->problem.want_argmax) status = run_gradient(context, matrix, c, args);
   free(prepared);
   return status;
 }
@@ -130,7 +140,7 @@ static void run_plans(wlm_context *context, int index, int number, const exporte
     if (status == WLM_OK) status = wlm_plan_create(context, matrix, &problem, &plan);
     char variant[128] = "";
     if (status == WLM_OK) snprintf(variant, sizeof variant, "%s", wlm_plan_variant(plan));
-    if (status == WLM_OK) status = run_plan(plan, c);
+    if (status == WLM_OK) status = run_plan(context, matrix, plan, c);
     show(index, number, what, variant, status);
     wlm_plan_destroy(plan);
     wlm_matrix_destroy(matrix);

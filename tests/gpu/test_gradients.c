@@ -158,10 +158,9 @@ TEST(deterministic_gradients_are_refused) {
   fixture f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   wlm_problem problem = PROBLEM(.n = 8, .reduce = WLM_MIN, .want_argmax = 1, .policy.deterministic = 1);
-  GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
-  assert_status(WLM_ERR_UNSUPPORTED, test_execute_argmax_backward(plan, &plan, NULL, NULL, &plan, NULL));
+  assert_status(WLM_ERR_UNSUPPORTED,
+                test_argmax_gradient(f.context, f.upload.matrix, &problem, &f, NULL, NULL, &f, NULL));
   assert_non_null(strstr(wlm_error_detail(), "deterministic"));
-  wlm_plan_destroy(plan);
   fixture_release(&f);
 }
 

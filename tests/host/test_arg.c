@@ -114,8 +114,8 @@ TEST(lower_bits) {
     assert_status(WLM_OK, wlm_plan_create(bare_host, of_long_rows, &problem, &plan));
     void *workspace = malloc(wlm_plan_workspace_size(plan) + 1), *positions = is_narrow ? (void *)narrow : wide;
     assert_status(WLM_OK, test_execute_argmax(plan, line, c, positions, workspace));
-    wlm_execute_args call = EXECUTE_ARGS(.b = line, .x = x, .argmax = positions, .argmax_db = db[is_narrow]);
-    assert_status(WLM_OK, test_execute_args(plan, call));
+    assert_status(WLM_OK,
+                  test_argmax_gradient(bare_host, of_long_rows, &problem, x, positions, line, db[is_narrow], NULL));
     free(workspace);
     wlm_plan_destroy(plan);
   }

@@ -6,6 +6,7 @@
 #include "support/backward_check.h"
 #include "support/calls.h"
 #include "support/test.h"
+#include "warploom/warploom_tune.h"
 
 static void next_threads(void *user, int run) {
   static const int threads[] = {1, 2, 5};
@@ -73,7 +74,8 @@ TEST(gradients_are_derivatives) {
     free(workspace);
     memset(db, 0xff, sizeof db);
     memset(dvalues, 0xff, sizeof dvalues);
-    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
+    assert_status(WLM_OK, test_argmax_gradient_call(context, matrix, &problem,
+                                                    test_gradient_args(&call, dc, arg, b, db, dvalues)));
     for (int i = 0; i < cols * N + NNZ; i++) {
       float *moved = i < cols * N ? &b[i] : &a[i - cols * N], before = *moved;
       const double got = (double)(i < cols * N ? db[i] : dvalues[i - cols * N]);
@@ -96,24 +98,69 @@ TEST(invalid_calls_are_refused) {
   float b[COLS * N] = {0}, dc[ROWS * N] = {0}, db[COLS * N];
   int32_t arg[ROWS * N] = {0};
   bind_small(values, &context, &matrix);
-  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX);
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .want_argmax = 1);
   GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "c is NULL"); /* without argmax the call is a product, which needs c */
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .x = dc, .argmax = arg, .argmax_db = db);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
+  assert_contains(wlm_error_detail(), "c is NULL"); /* the plan of a product computes a product */
   wlm_plan_destroy(plan);
-  /* on the host the order of sums is fixed, so deterministic is allowed */
-  problem.want_argmax = problem.policy.deterministic = 1;
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
-  assert_status(WLM_OK, test_execute_argmax_backward(plan, dc, NULL, NULL, NULL, NULL)); /* no gradient is requested */
-  assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_argmax_backward(plan, dc, NULL, b, db, NULL));
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, dc, NULL, b, db, NULL));
   assert_contains(wlm_error_detail(), "argmax is NULL");
-  wlm_plan_destroy(plan);
+  assert_status(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, NULL, arg, b, db, NULL));
+  assert_contains(wlm_error_detail(), "x is NULL");
+  /* on the host the order of sums is fixed, so deterministic is allowed */
+  problem.policy.deterministic = 1;
+  assert_status(WLM_OK, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
   problem.epilogue.activation = "relu";
-  assert_status(WLM_OK, wlm_plan_create(context, matrix, &problem, &plan));
-  assert_status(WLM_ERR_UNSUPPORTED, test_execute_argmax_backward(plan, dc, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "activation");
+  assert_status(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
+  assert_contains(wlm_error_detail(), "argmax_gradient with an epilogue");
+  problem.epilogue.activation = NULL;
+  problem.reduce = WLM_SUM;
+  assert_status(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
+  assert_contains(wlm_error_detail(), "argmax_gradient needs the reduction max or min");
+  problem = (wlm_problem)PROBLEM(.n = N, .operation = WLM_ARGMAX_GRADIENT, .reduce = WLM_MAX);
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_tune(context, matrix, &problem, NULL, NULL));
+  assert_contains(wlm_error_detail(), "has one kernel");
+  assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(context, matrix, &problem, NULL, &plan));
+  assert_status(WLM_ERR_INVALID_ARGUMENT,
+                wlm_plan_create_variant(context, matrix, &problem, "host_row/rows=16,tile=32", &plan));
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+/* It has one kernel, and looks edges up in A itself: a plan for a size is bound without arrays of A^T. */
+TEST(plans_need_no_transpose) {
+  wlm_context *context;
+  wlm_matrix *matrix, *of_size;
+  float b[ROWS * N], dc[COLS * N], db[2][ROWS * N], c[COLS * N];
+  int32_t arg[COLS * N];
+  for (int i = 0; i < COLS * N; i++) dc[i] = (float)(i * 5 % 11) - 4.5f;
+  for (int i = 0; i < ROWS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f;
+  bind_small(values, &context, &matrix);
+  const wlm_csr size = CSR(.rows = 1, .cols = 1, .has_values = 1),
+                csr = CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
+  wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .transpose = 1, .want_argmax = 1);
+  const wlm_matrix_options estimated = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
+  assert_status(WLM_OK, wlm_matrix_create(context, &size, &estimated, &of_size));
+  wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .argmax = arg);
+  assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
+  assert_status(WLM_OK, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db[0], NULL));
+  problem.operation = WLM_ARGMAX_GRADIENT;
+  GET(wlm_plan *, plan, wlm_plan_create(context, of_size, &problem, &plan));
+  assert_string_equal(wlm_plan_variant(plan), "argmax_gradient");
+  args.x = dc, args.argmax_db = db[1];
+  assert_status(WLM_ERR_NOT_READY, wlm_plan_execute(plan, &args));
+  assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
+  assert_status(WLM_OK, wlm_plan_execute(plan, &args));
+  assert_memory_equal(db[0], db[1], sizeof db[0]);
+  GET(char *, text, wlm_plan_explain(plan, 0, &text));
+  assert_contains(text, "step      only: the operation has one kernel");
+  wlm_string_free(text);
+  double seconds = 1;
+  assert_status(WLM_OK, wlm_expected_seconds(context, matrix, &problem, &seconds, NULL));
+  assert_true(seconds == 0);
   wlm_plan_destroy(plan);
+  wlm_matrix_destroy(of_size);
   wlm_matrix_destroy(matrix);
   wlm_context_destroy(context);
 }

@@ -39,7 +39,6 @@ TEST_BETWEEN(every_request_has_the_bits_of_base_0, bare_host_begin, bare_host_en
   test_random random = {31};
   for (int i = 0; i < 3 * REQUESTS; i++) {
     const request *r = &requests[i % REQUESTS];
-    const wlm_problem problem = request_problem(r);
     request forward = *r;
     forward.gradient = 0;
     draw_matrix(&a, &random, !r->pattern);
@@ -48,6 +47,7 @@ TEST_BETWEEN(every_request_has_the_bits_of_base_0, bare_host_begin, bare_host_en
     results_begin(&zero), results_begin(&one), results_begin(&planned);
     for (int step = r->gradient ? 0 : 1; step < 2; step++) {
       const request *now = step ? r : &forward;
+      const wlm_problem problem = request_problem(now);
       const wlm_execute_args args = request_call(now, &a, &zero), to_one = request_call(now, &a, &one);
       assert_status(WLM_OK, wlm_spmm(bare_host, &a.csr, &problem, &args));
       assert_status(WLM_OK, wlm_spmm(bare_host, &b.csr, &problem, &to_one));

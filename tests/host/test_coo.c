@@ -156,6 +156,7 @@ static void run(size_t number, const wlm_csr *csr, test_random *random) {
       problem.want_argmax = 1;
       args.argmax = guarded((size_t)rows * N * sizeof(int32_t));
       assert_status(WLM_OK, wlm_spmm(bare_host, csr, &problem, &args));
+      problem.operation = WLM_ARGMAX_GRADIENT;
       args.x = drawn(random, rows * N);
       args.argmax_db = guarded_floats((transpose ? ROWS : COLS) * N);
       args.argmax_dvalues = dvalues;

@@ -125,7 +125,7 @@ typedef struct far_case {
 } far_case;
 
 /* Checks the gradients by the argmax indices of the forward pass, which are already checked. */
-static void check_backward(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *dc,
+static void check_backward(const pair *p, const wlm_matrix *matrix, const wlm_problem *problem, const void *dc,
                            const void *arg, const int64_t *dense_arg, const void *b) {
   const wlm_type type = wlmi_accumulator_type(problem->dense_type);
   const wlm_execute_args call = far_call();
@@ -134,7 +134,8 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
   gradient_sums sums = {array(rows * N, sizeof(double)), array(rows * N, sizeof(double)),
                         array(p->a.nnz, sizeof(double)), array(p->a.nnz, sizeof(double))};
   argmax_gradient(&p->a, problem, &call, dc, dense_arg, b, &sums);
-  assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, dc, arg, b, db, dvalues));
+  assert_status(WLM_OK, test_argmax_gradient_call(bare_host, matrix, problem,
+                                                  test_gradient_args(&call, dc, arg, b, db, dvalues)));
   expect_close("dB", (block){type, apart, rows, N}, db, sums.db, sums.db_scale, problem);
   expect_close("dvalues", (block){type, 1, p->a.nnz, 1}, dvalues, sums.dvalues, sums.dvalues_scale, problem);
   double *const all[] = {sums.db, sums.db_scale, sums.dvalues, sums.dvalues_scale};
@@ -144,8 +145,8 @@ static void check_backward(const pair *p, const wlm_plan *plan, const wlm_proble
 }
 
 /* `rows` and `b` are those of op(A). */
-static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem *problem, const void *b, int64_t rows,
-                          const char *variant) {
+static void check_product(const pair *p, const wlm_matrix *matrix, const wlm_plan *plan, const wlm_problem *problem,
+                          const void *b, int64_t rows, const char *variant) {
   const wlmi_csr_host *a = problem->transpose ? &p->t : &p->a;
   wlm_execute_args call = far_call();
   wlm_problem plain = *problem;
@@ -168,7 +169,7 @@ static void check_product(const pair *p, const wlm_plan *plan, const wlm_problem
       const int64_t got = index_at(arg, problem->argmax_type, i / N * apart + i % N);
       if (got != places[i]) fail_msg("%s: position %lld, not %lld", variant, (long long)got, (long long)places[i]);
     }
-    check_backward(p, plan, problem, c, arg, places, b);
+    check_backward(p, matrix, problem, c, arg, places, b);
     free(places);
     give_back(arg, rows * apart, each);
   }
@@ -217,7 +218,7 @@ static void check_case(const pair *p, const far_case *f) {
   if (f->operation == WLM_SDDMM)
     check_edges(p, plan, &problem, b, f->variant);
   else
-    check_product(p, plan, &problem, b, f->transpose ? COLS : ROWS, f->variant);
+    check_product(p, matrix, plan, &problem, b, f->transpose ? COLS : ROWS, f->variant);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
   free(wide);
@@ -292,7 +293,8 @@ static void check_sampled(const wlmi_csr_host *a, const wlm_csr *csr, const floa
       if (e > farthest) farthest = e;
     }
     assert_true(farthest > past);
-    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, c, arg, b, db, NULL));
+    assert_status(
+        WLM_OK, test_argmax_gradient_call(bare_host, matrix, &problem, test_gradient_args(&call, c, arg, b, db, NULL)));
     expect_close("dB", (block){WLM_F32, N, FEW, N}, db, slopes, sizes, &problem);
   }
   wlm_plan_destroy(plan);

@@ -86,6 +86,7 @@ static void one_call_function(void **state) {
   best.want_argmax = 1;
   without.c = c;
   REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));
+  best.operation = WLM_ARGMAX_GRADIENT;
   without.x = b;
   without.argmax_db = c;
   REFUSED("wlm_spmm: argmax is NULL", wlm_spmm(bare_host, &csr, &best, &without));

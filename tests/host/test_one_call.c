@@ -14,14 +14,14 @@
 /* Compares wlm_spmm with a new plan. For a gradient both first compute the argmax indices. */
 static void run_both(const request *r, const drawn *a) {
   static results one, planned;
-  const wlm_problem problem = request_problem(r);
   request forward = *r;
   forward.gradient = 0;
   results_begin(&one);
   results_begin(&planned);
   for (int step = r->gradient ? 0 : 1; step < 2; step++) {
-    wlm_execute_args by_one = request_call(step ? r : &forward, a, &one),
-                     by_plan = request_call(step ? r : &forward, a, &planned);
+    const request *now = step ? r : &forward;
+    const wlm_problem problem = request_problem(now);
+    wlm_execute_args by_one = request_call(now, a, &one), by_plan = request_call(now, a, &planned);
     assert_status(WLM_OK, wlm_spmm(bare_host, &a->csr, &problem, &by_one));
     assert_status(WLM_OK, drawn_plan_once(bare_host, &a->csr, &problem, by_plan));
     if (memcmp(&one, &planned, sizeof one))

@@ -614,21 +614,6 @@ static void check_positions(const bench *b, const int32_t *positions) {
     }
 }
 
-/* The gradient equals that of an ordinary plan and does not count as a call. */
-static void check_gradient(const bench *b, wlm_plan *online, const int32_t *positions) {
-  const size_t size = (size_t)(b->csr.cols * N) * sizeof(float);
-  const int64_t calls = tell(online).calls;
-  float *of_online = malloc(size), *of_plan = malloc(size);
-  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, &b->problem, &plan));
-  assert_status(WLM_OK, test_execute_argmax_backward(online, b->c, positions, b->exact.b, of_online, NULL));
-  assert_status(WLM_OK, test_execute_argmax_backward(plan, b->c, positions, b->exact.b, of_plan, NULL));
-  assert_memory_equal(of_online, of_plan, size);
-  assert_int_equal(tell(online).calls, calls);
-  wlm_plan_destroy(plan);
-  free(of_online);
-  free(of_plan);
-}
-
 /* With real times the results are correct, also with argmax indices and for SDDMM. */
 TEST(results_are_correct_with_real_times) {
   bench b;
@@ -650,7 +635,6 @@ TEST(results_are_correct_with_real_times) {
     assert_status(WLM_OK, test_execute_argmax(online, b.exact.b, b.c, positions, NULL));
     check_positions(&b, positions);
   }
-  check_gradient(&b, online, positions);
   free(positions);
   wlm_plan_destroy(online);
 

@@ -88,12 +88,13 @@ TEST(product_pointers) {
   plan = plan_of(matrix, &problem);
   assert_refused(test_execute_argmax(plan, b, c, off(arg, 2), NULL), "wlm_plan_execute: argmax is 0x");
   assert_status(WLM_OK, test_execute_argmax(plan, b, c, arg, NULL));
-  assert_refused(test_execute_argmax_backward(plan, c, off(arg, 2), b, db, dvalues), "wlm_plan_execute: argmax is 0x");
-  assert_refused(test_execute_argmax_backward(plan, off(c, 2), arg, b, db, dvalues), "x is 0x");
-  assert_refused(test_execute_argmax_backward(plan, c, arg, b, off(db, 2), dvalues), "db is 0x");
-  assert_refused(test_execute_argmax_backward(plan, c, arg, b, db, off(dvalues, 2)), "dvalues is 0x");
-  assert_status(WLM_OK, test_execute_argmax_backward(plan, c, arg, b, db, dvalues));
   wlm_plan_destroy(plan);
+#define GRADIENT(...) test_argmax_gradient(bare_host, matrix, &problem, __VA_ARGS__)
+  assert_refused(GRADIENT(c, off(arg, 2), b, db, dvalues), "wlm_plan_execute: argmax is 0x");
+  assert_refused(GRADIENT(off(c, 2), arg, b, db, dvalues), "x is 0x");
+  assert_refused(GRADIENT(c, arg, b, off(db, 2), dvalues), "db is 0x");
+  assert_refused(GRADIENT(c, arg, b, db, off(dvalues, 2)), "dvalues is 0x");
+  assert_status(WLM_OK, GRADIENT(c, arg, b, db, dvalues));
   wlm_matrix_destroy(matrix);
 }
 
@@ -132,7 +133,7 @@ TEST(messages_that_do_not_read_b) {
     problem.want_argmax = 1;
     plan = plan_of(matrix, &problem);
     assert_int_equal(of_product, test_execute_argmax(plan, NULL, c, arg, NULL));
-    assert_int_equal(of_gradient, test_execute_argmax_backward(plan, c, arg, NULL, db, dvalues));
+    assert_int_equal(of_gradient, GRADIENT(c, arg, NULL, db, dvalues));
     wlm_plan_destroy(plan);
   }
   wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_CUSTOM, .custom = "message=a*a;init=0;reduce=acc+x");
@@ -231,16 +232,21 @@ TEST(results_that_overlap_others) {
   SHARES(argmax, m.c + 3, "c and argmax");
   SHARES(argmax, m.b + 3, "argmax and b");
   SHARES(values, m.c + 3, "c and values");
-  args.x = m.x, args.argmax_db = m.db, args.argmax_dvalues = m.dvalues;
+  wlm_plan_destroy(plan);
+  problem.operation = WLM_ARGMAX_GRADIENT;
+  problem.epilogue.bias = 0;
+  plan = plan_of(matrix, &problem);
+  args.bias = NULL, args.x = m.x, args.argmax_db = m.db, args.argmax_dvalues = m.dvalues;
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   SHARES(argmax_db, m.b + 1, "argmax_db and b");
   SHARES(argmax_db, m.colind + NNZ - 1, "argmax_db and colind");
   SHARES(argmax_dvalues, m.argmax, "argmax_dvalues and argmax");
   SHARES(argmax_dvalues, m.db, "argmax_db and argmax_dvalues");
   wlm_plan_destroy(plan);
+  problem.operation = WLM_SPMM;
   problem.reduce = WLM_SUM;
-  problem.want_argmax = problem.epilogue.bias = 0;
-  args.bias = args.argmax = NULL;
+  problem.want_argmax = 0;
+  args.argmax = NULL;
   assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, "host_nnz/nonzeros=1024,tile=32", &plan));
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   SHARES(workspace, (uintptr_t)m.c / 16 * 16, "c and workspace");

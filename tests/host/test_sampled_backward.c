@@ -214,7 +214,8 @@ TEST(gradients_by_argmax) {
     GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, in, c, arg, NULL));
     for (int i = 0; i < rows * N; i++) arg64[i] = arg[i];
-    assert_status(WLM_OK, test_execute_argmax_backward_call(plan, &call, gradient, arg, in, db, dvalues));
+    assert_status(WLM_OK, test_argmax_gradient_call(bare_host, bare_matrix, &problem,
+                                                    test_gradient_args(&call, gradient, arg, in, db, dvalues)));
     argmax_gradient(&a, &problem, &call, gradient, arg64, in, &sums);
     for (int i = 0; i < cols * N; i++) assert_true((double)db[i] == expected[i]);
     for (int p = 0; p < NNZ; p++) assert_true((double)dvalues[p] == of_edges[p]);

@@ -140,13 +140,9 @@ TEST(squares_may_overflow) {
     assert_status(WLM_OK, test_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL));
     if (!by_b) assert_true(fabs((double)by_sddmm + 6.25e-10) < 1e-15);
     wlm_plan_destroy(plan);
-    problem.operation = WLM_SPMM;
     problem.reduce = WLM_MAX;
-    problem.want_argmax = 1;
-    assert_status(WLM_OK, wlm_plan_create(bare_host, one, &problem, &plan));
-    assert_status(WLM_OK, test_execute_argmax_backward(plan, &x, &arg, a[!by_b], &db, &dvalue));
+    assert_status(WLM_OK, test_argmax_gradient(bare_host, one, &problem, &x, &arg, a[!by_b], &db, &dvalue));
     assert_true(fabs((double)(by_b ? db : dvalue) + 6.25e-10) < 1e-15);
-    wlm_plan_destroy(plan);
     wlm_matrix_destroy(one);
   }
 }
@@ -174,13 +170,9 @@ TEST(reciprocals_may_overflow) {
       assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, &x, b, &got, NULL));
       assert_true(got == 6);
       wlm_plan_destroy(plan);
-      problem.operation = WLM_SPMM;
       problem.reduce = WLM_MAX;
-      problem.want_argmax = 1;
-      assert_status(WLM_OK, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
-      assert_status(WLM_OK, test_execute_argmax_backward(plan, &x, &arg, b, &db, &dvalue));
+      assert_status(WLM_OK, test_argmax_gradient(bare_host, matrix_of_one, &problem, &x, &arg, b, &db, &dvalue));
       assert_true((by_b ? dvalue : db) == right);
-      wlm_plan_destroy(plan);
       wlm_matrix_destroy(matrix_of_one);
     }
 }

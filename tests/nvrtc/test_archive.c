@@ -91,7 +91,7 @@ static void has_kernel_as_it_is(wlm_context *context, const char *key, int64_t n
 }
 
 /* The gradient by argmax has kernels, too. */
-static void has_backward(wlm_context *context, const char *key, int64_t n) {
+static void has_gradient(wlm_context *context, const char *key, int64_t n) {
   wlmi_limits limits = context->device->info.limits;
   wlmi_program program;
   wlmi_spec spec;
@@ -99,8 +99,9 @@ static void has_backward(wlm_context *context, const char *key, int64_t n) {
   size_t size;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
-  CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_BACKWARD}));
-  CHECK(wlmi_generator_emit_program(context->generator, WLMI_HELPER_BACKWARD, NULL, &spec, &limits, &program) ==
+  spec = wlmi_spec_gradient(&spec);
+  CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_GRADIENT}));
+  CHECK(wlmi_generator_emit_program(context->generator, WLMI_HELPER_GRADIENT, NULL, &spec, &limits, &program) ==
         WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
@@ -125,7 +126,7 @@ static void check_problems(wlm_context *context, const char *type) {
       snprintf(key, sizeof key, "op=copy_b.%s,dense=%s,rowptr=i32,colind=i32,values=none,sample=none%s",
                max ? "max" : "mean", type, positions[max]);
       has_kernel(context, key, columns[i]);
-      if (max) has_backward(context, key, columns[i]);
+      if (max) has_gradient(context, key, columns[i]);
     }
     for (int heads = 1; heads <= 3; heads += 2) { /* 3 heads of 24 columns among them */
       const int64_t n = heads * (columns[i] == 20 ? 24 : columns[i]);
@@ -184,7 +185,7 @@ static void check_models(void) {
   for (int row = 0; row < table.rows; row++) {
     const char *key = tsv_text(&table, row, "problem");
     has_kernel_as_it_is(context, key, tsv_int(&table, row, "n"));
-    if (strstr(key, ",arg=")) has_backward(context, key, tsv_int(&table, row, "n"));
+    if (strstr(key, ",arg=")) has_gradient(context, key, tsv_int(&table, row, "n"));
   }
   tsv_free(&table);
   wlm_context_destroy(context);

@@ -32,7 +32,7 @@ TEST(gradients_compile) {
     const wlmi_spec spec = backward_problem(number);
     const wlmi_limits limits = {.target = WLMI_TARGET_CUDA, .arch = architectures[number % 3]};
     wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_BACKWARD, NULL, &spec, &limits, &program));
+    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_GRADIENT, NULL, &spec, &limits, &program));
     compile(&program, limits.arch);
     wlmi_program_release(&program);
   }

@@ -40,10 +40,10 @@ static const struct {
 int backward_problem_count(void) { return sizeof problems / sizeof *problems; }
 
 wlmi_spec backward_problem(int number) {
-  wlm_problem p =
-      PROBLEM(.n = problems[number].n, .heads = problems[number].heads, .message = problems[number].message,
-              .reduce = number % 2 ? WLM_MIN : WLM_MAX, .dense_type = problems[number].type, .want_argmax = 1,
-              .argmax_type = problems[number].arg, .transpose = problems[number].transpose);
+  wlm_problem p = PROBLEM(.n = problems[number].n, .heads = problems[number].heads, .message = problems[number].message,
+                          .operation = WLM_ARGMAX_GRADIENT, .reduce = number % 2 ? WLM_MIN : WLM_MAX,
+                          .dense_type = problems[number].type, .argmax_type = problems[number].arg,
+                          .transpose = problems[number].transpose);
   wlm_csr csr = CSR(.rowptr_type = problems[number].rowptr, .colind_type = problems[number].colind,
                     .value_type = problems[number].value_type, .values = problems[number].has_values ? &csr : NULL,
                     .base = number / 2 % 2);
@@ -161,8 +161,8 @@ static void fill(const operands *o, test_random *random, array *x) {
 }
 
 static wlm_status make_of_table(operands *o, test_random *random) {
-  wlm_status status = WLM_OK;
-  wlmi_arrays_make_backward(&o->spec, &o->table);
+  wlm_status status;
+  WLM_TRY(wlmi_arrays_make(&o->spec, &o->table));
   for (int i = 0; i < o->table.count; i++) {
     const wlmi_array *row = &o->table.list[i];
     array *x = &o->arrays[OF_TABLE + i];
@@ -229,19 +229,11 @@ static wlm_status put(wlmi_device *device, array *x) {
   return status == WLM_OK && x->count ? device->ops->copy_in(device, x->device, x->host, x->count * x->size) : status;
 }
 
-/* A plan with the kernels of a gradient, but none of the product. */
 static wlm_status fill_plan(const kernel_check *check, const wlmi_program *program,
                             void *const kernels[WLMI_MAX_PASSES], const operands *o, wlm_plan *plan) {
   wlm_csr csr = CSR(.rows = o->a.rows, .cols = o->a.cols, .nnz = o->a.nnz, .rowptr = o->arrays[ROWPTR].device,
-                    .colind = o->arrays[COLIND].device, .values = o->arrays[VALUES].device),
-          seen;
-  seen = csr;
-  seen.rows = o->rows;
-  seen.cols = o->cols;
-  wlm_status status = bare_plan_fill(plan, check->device, program, kernels, &seen, &o->spec);
-  if (status != WLM_OK) return status;
-  wlmi_plan_set_backward(plan, program, kernels, &o->spec);
-  return wlmi_plan_bind_backward(plan, &plan->bound, &csr);
+                    .colind = o->arrays[COLIND].device, .values = o->arrays[VALUES].device);
+  return bare_plan_fill(plan, check->device, program, kernels, &csr, &o->spec);
 }
 
 /* Compares an output with the reference; one that was not requested must be unchanged. `after` is a copy from the
@@ -317,7 +309,7 @@ wlm_status backward_check(const kernel_check *check, wlmi_generator *generator) 
   size_t size;
   test_random random = {check->seed * 0x9E3779B97F4A7C15u | 1};
   WLM_TRY(
-      wlmi_generator_emit_program(generator, WLMI_HELPER_BACKWARD, NULL, check->spec, &device->info.limits, &program));
+      wlmi_generator_emit_program(generator, WLMI_HELPER_GRADIENT, NULL, check->spec, &device->info.limits, &program));
   WLM_TRY(device->ops->compile(device, &program, &image, &size));
   WLM_TRY(device->ops->load(device, &program, image, size, kernels, &module));
   for (int shape = 0; shape < test_shape_count() && status == WLM_OK; shape++) {

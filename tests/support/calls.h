@@ -52,23 +52,35 @@ static inline wlm_status test_execute_sddmm(const wlm_plan *plan, const void *x,
   return test_execute_sddmm_call(plan, &call, x, b, dvalues, workspace);
 }
 
-/* Computes the gradients of a plan with argmax indices. */
-static inline wlm_status test_execute_argmax_backward_call(const wlm_plan *plan, const wlm_execute_args *call,
-                                                           const void *x, const void *argmax, const void *b, void *db,
-                                                           void *dvalues) {
+/* A call of a gradient by argmax indices. */
+static inline wlm_execute_args test_gradient_args(const wlm_execute_args *call, const void *x, const void *argmax,
+                                                  const void *b, void *db, void *dvalues) {
   wlm_execute_args args = *call;
   args.x = x;
-  args.argmax = (void *)(uintptr_t)argmax; /* the backward pass only reads it */
+  args.argmax = (void *)(uintptr_t)argmax; /* which is only read */
   args.b = b;
   args.argmax_db = db;
   args.argmax_dvalues = dvalues;
-  return test_execute_args(plan, args);
+  return args;
 }
 
-static inline wlm_status test_execute_argmax_backward(const wlm_plan *plan, const void *x, const void *argmax,
-                                                      const void *b, void *db, void *dvalues) {
+/* Computes the gradients of a product by its argmax indices, with a plan of their own. */
+static inline wlm_status test_argmax_gradient_call(wlm_context *context, const wlm_matrix *matrix,
+                                                   const wlm_problem *product, wlm_execute_args args) {
+  wlm_problem problem = *product;
+  wlm_plan *plan;
+  problem.operation = WLM_ARGMAX_GRADIENT;
+  wlm_status status = wlm_plan_create(context, matrix, &problem, &plan);
+  if (status == WLM_OK) status = test_execute_args(plan, args);
+  wlm_plan_destroy(plan);
+  return status;
+}
+
+static inline wlm_status test_argmax_gradient(wlm_context *context, const wlm_matrix *matrix,
+                                              const wlm_problem *product, const void *x, const void *argmax,
+                                              const void *b, void *db, void *dvalues) {
   const wlm_execute_args call = WLM_EXECUTE_ARGS_INIT;
-  return test_execute_argmax_backward_call(plan, &call, x, argmax, b, db, dvalues);
+  return test_argmax_gradient_call(context, matrix, product, test_gradient_args(&call, x, argmax, b, db, dvalues));
 }
 
 static inline wlm_status test_spmm_call(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,

@@ -85,7 +85,11 @@ void orders_check(wlm_context *context, int64_t n, uint64_t seed) {
       for (int is_planned = orders ? 0 : 1; is_planned < 2; is_planned++) {
         results *to = orders ? &got : &expected;
         results_begin(to);
-        if (r->gradient) run(context, &forward, &a, problem, is_planned, to);
+        if (r->gradient) {
+          wlm_problem product = problem;
+          product.operation = WLM_SPMM;
+          run(context, &forward, &a, product, is_planned, to);
+        }
         run(context, r, &a, problem, is_planned, to);
         if (orders && memcmp(&got, &expected, sizeof got))
           fail_msg("%s, n = %lld, orders %d, %s: other bits than row-major", r->name, (long long)problem.n, orders,

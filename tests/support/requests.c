@@ -25,8 +25,10 @@ const request requests[REQUESTS] = {
 
 wlm_problem request_problem(const request *r) {
   return (wlm_problem)PROBLEM(.n = DRAWN_N, .message = r->message, .reduce = r->reduce,
-                              .operation = r->sddmm ? WLM_SDDMM : WLM_SPMM, .transpose = r->transpose,
-                              .want_argmax = r->argmax, .heads = r->heads ? DRAWN_HEADS : 1,
+                              .operation = r->sddmm      ? WLM_SDDMM
+                                           : r->gradient ? WLM_ARGMAX_GRADIENT
+                                                         : WLM_SPMM,
+                              .transpose = r->transpose, .want_argmax = r->argmax, .heads = r->heads ? DRAWN_HEADS : 1,
                               .epilogue.bias = r->epilogue, .epilogue.activation = r->epilogue ? "relu" : NULL,
                               .sampling.sample = r->sample, .sampling.width = r->sample ? 8 : 0);
 }

@@ -53,7 +53,7 @@ static wlm_matrix *matrix_of(const wlm_csr *csr) {
   return matrix;
 }
 
-/* Loads all kernels of a decision, without those of gradients. */
+/* Loads all kernels of a decision. */
 static void load_decision(const wlmi_spec *spec, const wlm_stats *stats, wlmi_use use) {
   wlmi_decision decision;
   wlmi_loaded loaded;
@@ -109,22 +109,12 @@ TEST_IN(in_a_context, calls_build_transposes_on_the_host) {
 
 /* ---- gradients by argmax ---------------------------------------------------------------------------------------- */
 
-static wlm_problem maximum_of(int64_t n) {
-  return (wlm_problem)PROBLEM(.n = n, .message = WLM_COPY_B, .reduce = WLM_MAX, .want_argmax = 1);
-}
-
-static wlm_plan *plan_of(const wlm_matrix *matrix, int64_t n) {
-  const wlm_problem problem = maximum_of(n);
+static wlm_plan *gradient_of(const wlm_matrix *matrix, int64_t n) {
+  const wlm_problem problem =
+      PROBLEM(.n = n, .operation = WLM_ARGMAX_GRADIENT, .message = WLM_COPY_B, .reduce = WLM_MAX);
   wlm_plan *plan;
   CHECK(wlm_plan_create(context, matrix, &problem, &plan) == WLM_OK);
   return plan;
-}
-
-static void load_forward(const wlm_matrix *matrix, int64_t n) {
-  const wlm_problem problem = maximum_of(n);
-  wlmi_spec spec;
-  CHECK(wlmi_context_spec(context, matrix, &problem, &spec) == WLM_OK);
-  load_decision(&spec, wlm_matrix_stats(matrix), WLMI_USE_MEASURED);
 }
 
 /* Returns the blocks of the second kernel, each of which has 256 threads. */
@@ -142,17 +132,16 @@ static unsigned int run_gradient(const wlm_plan *plan) {
 TEST_IN(in_a_context, gradients_run_in_another_form) {
   const wlm_csr csr = csr_of_test();
   wlm_matrix *matrix = matrix_of(&csr);
-  wlm_plan *wide = plan_of(matrix, 64); /* compiles the gradients for 32 columns at once */
-  CHECK(!wide->upgrade && wide->backward_passes[1].columns_per_block == 32);
-  load_forward(matrix, N);
+  wlm_plan *wide = gradient_of(matrix, 64); /* compiles the gradients for 32 columns at once */
+  CHECK(!wide->upgrade && wide->shape.passes[1].columns_per_block == 32);
   close_gate();
-  wlm_plan *plan = plan_of(matrix, N);
+  wlm_plan *plan = gradient_of(matrix, N);
   CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
   open_gate();
   while (!plan->upgraded(plan)) usleep(1000);
   CHECK(!strcmp(wlm_plan_variant(plan), plan->reason.decision.variant));
   CHECK(run_gradient(plan) == (ROWS + 127) / 128);
-  wlm_plan *second = plan_of(matrix, N);
+  wlm_plan *second = gradient_of(matrix, N);
   CHECK(!second->upgrade && run_gradient(second) == (ROWS + 127) / 128);
   wlm_plan_destroy(second);
   wlm_plan_destroy(plan);
@@ -164,8 +153,7 @@ TEST_IN(in_a_context, gradients_run_in_another_form) {
 TEST_IN(in_a_context, other_gradients_wait) {
   const wlm_csr csr = csr_of_test();
   wlm_matrix *matrix = matrix_of(&csr);
-  load_forward(matrix, N);
-  wlm_plan *plan = plan_of(matrix, N);
+  wlm_plan *plan = gradient_of(matrix, N);
   CHECK(!plan->upgrade && run_gradient(plan) == (ROWS + 127) / 128);
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);

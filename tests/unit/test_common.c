@@ -305,7 +305,7 @@ CHANGE(bad_reduce, p->reduce = (wlm_reduce)-1)
 CHANGE(bad_index, csr->rowptr_type = (wlm_index)7)
 CHANGE(bad_colind, csr->colind_type = (wlm_index)2)
 CHANGE(bad_values, csr->value_type = (wlm_type)4)
-CHANGE(bad_operation, p->operation = (wlm_operation)5)
+CHANGE(bad_operation, p->operation = (wlm_operation)6)
 CHANGE(bad_empty, p->empty = (wlm_empty)2)
 CHANGE(bad_sample, p->sampling.sample = (wlm_sample)4)
 CHANGE(bad_norm, p->sampling.norm = (wlm_sample_norm)3)
@@ -329,6 +329,10 @@ CHANGE(three_heads, (p->heads = 3, csr->values = p)) /* n = 4 is no multiple of 
 CHANGE(more_heads, p->heads = 8)
 CHANGE(with_arg, p->want_argmax = 1)
 CHANGE(arg_of_max, (p->want_argmax = 1, p->reduce = WLM_MAX))
+CHANGE(gradient_of_max, (p->operation = WLM_ARGMAX_GRADIENT, p->reduce = WLM_MAX, p->b_order = WLM_COLUMN_MAJOR))
+CHANGE(gradient_of_sum, (p->operation = WLM_ARGMAX_GRADIENT))
+CHANGE(gradient_with_bias, (p->operation = WLM_ARGMAX_GRADIENT, p->reduce = WLM_MIN, p->epilogue.bias = 1))
+CHANGE(narrow_gradient, (p->operation = WLM_ARGMAX_GRADIENT, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
 CHANGE(narrow_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1))
 CHANGE(wide_arg, (p->want_argmax = 1, p->reduce = WLM_MIN, csr->nnz = (int64_t)INT32_MAX + 1, p->argmax_type = WLM_I64))
 CHANGE(lowest_arg,
@@ -382,7 +386,7 @@ TEST(specs) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.rowptr_type is 7,", bad_index},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.colind_type is 2,", bad_colind},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_csr.value_type is 4,", bad_values},
-      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 5,", bad_operation},
+      {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.operation is 6,", bad_operation},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.empty is 2,", bad_empty},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.sample is 4,", bad_sample},
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.sampling.norm is 3,", bad_norm},
@@ -406,6 +410,10 @@ TEST(specs) {
       {WLM_ERR_INVALID_ARGUMENT, "wlm_problem.heads is 8", more_heads},
       {WLM_ERR_UNSUPPORTED, "no one edge", with_arg},
       {WLM_OK, "", arg_of_max},
+      {WLM_OK, "", gradient_of_max},
+      {WLM_ERR_UNSUPPORTED, "argmax_gradient needs the reduction max or min", gradient_of_sum},
+      {WLM_ERR_UNSUPPORTED, "argmax_gradient with an epilogue", gradient_with_bias},
+      {WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32", narrow_gradient},
       {WLM_ERR_OVERFLOW, "wlm_problem.argmax_type is i32", narrow_arg},
       {WLM_OK, "", wide_arg},
       {WLM_OK, "", lowest_arg},
@@ -424,7 +432,7 @@ TEST(specs) {
        kept_mean},
       {WLM_OK, "", sampled_transpose},
       {WLM_OK, "", sampled_sddmm},
-      {WLM_ERR_UNSUPPORTED, "wlm_execute_args.argmax_db", max_sddmm},
+      {WLM_ERR_UNSUPPORTED, "use WLM_ARGMAX_GRADIENT", max_sddmm},
       {WLM_OK, "", attention},
       {WLM_ERR_UNSUPPORTED, "attention with a message or reduce", max_attention},
       {WLM_ERR_UNSUPPORTED, "attention with sampling", sampled_attention},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from warploom import _arguments
 from warploom._problem import MESSAGES, NORMS, REDUCTIONS, SAMPLES
 from warploom.torch import _gradients, _sampling
 from warploom.torch._edges import Maybe, Needs, Size
-from warploom.torch._gradients import Transposed, argmax_request
+from warploom.torch._gradients import Transposed
 from warploom.torch._graph import Graph, need_graph, need_tensor
 from warploom.torch._internals import any_autocast, is_dispatched
 from warploom.torch._ops import Gradients, Likes, Operation, Product, Shape
@@ -134,14 +135,15 @@ class Spmm(Product):
 
     def request_of(self, graph: Graph, name: str) -> Request:
         """See Product: "plain", "values", or "argmax" and "narrow", whose positions have the type
-        of rowptr and the narrowest one."""
+        of rowptr and the narrowest one, and "argmax_gradient" and "narrow_gradient"."""
         if name == "plain":
             return self.request
         if name == "values":
             return _gradients.values_request(self.request)
-        is_narrow = name == "narrow"
-        positions = graph.positions(self.request) if is_narrow else graph.rowptr.dtype
-        return argmax_request(self.request, positions)
+        kind, _, is_gradient = name.partition("_")
+        positions = graph.positions(self.request) if kind == "narrow" else graph.rowptr.dtype
+        make = _gradients.gradient_request if is_gradient else _gradients.argmax_request
+        return make(self.request, positions)
 
     def run(
         self, graph: Graph, operands: Sequence[Any], numbers: tuple[Any, ...], needs: Needs,
@@ -246,9 +248,10 @@ class Spmm(Product):
         else:
             if self.has_argmax:
                 is_narrow = kept[3].dtype == torch.int16
-                plan = self.plan(graph, "narrow" if is_narrow else "argmax")
+                name = "narrow_gradient" if is_narrow else "argmax_gradient"
+                plan = functools.partial(self.plan, graph, name)
                 db, dvalues = _gradients.of_winners(
-                    graph, plan, x, kept[3], b, values, need_b, need_values
+                    graph, request, plan, x, kept[3], b, values, need_b, need_values
                 )
             elif request.sample is not None:
                 db, dvalues = _gradients.of_sampled(

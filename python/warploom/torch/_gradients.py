@@ -11,6 +11,7 @@ With C[i] = reduce over p = (i, k) of message(a_p, b_k) and x = dC:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Optional
 
 import torch
@@ -44,6 +45,11 @@ def argmax_request(request: Request, positions: torch.dtype) -> Request:
     copies = request.values is None and request.message in ("mul", "div")
     message = "copy_b" if copies else request.message
     return request._replace(argmax=True, message=message, positions=positions)
+
+
+def gradient_request(request: Request, positions: torch.dtype) -> Request:
+    """The request of the gradients by positions of this type."""
+    return argmax_request(request, positions)._replace(argmax=False, gradient=True)
 
 
 # ---- sums ----------------------------------------------------------------------------
@@ -97,7 +103,8 @@ def values_request(request: Request) -> Request:
 
 def of_winners(
     graph: Graph,
-    plan: Launcher,
+    request: Request,
+    plan: Callable[[], Launcher],
     x: torch.Tensor,
     argmax: torch.Tensor,
     b: torch.Tensor | None,
@@ -105,15 +112,18 @@ def of_winners(
     need_b: bool,
     need_values: bool,
 ) -> Pair:
-    """Gradients from the plan that gave the positions, of x's or the accumulator's type."""
-    request, sums = plan.request, accumulator(x.dtype)
+    """Gradients of the product of a request, of x's or the accumulator's type.
+
+    plan: gives the plan of `gradient_request`, which is not made where it is not used.
+    """
+    sums = accumulator(x.dtype)
     ordered = request.deterministic and x.is_cuda
     is_alone = b is None and values is None and need_b
     can_halve = not (graph.once or ordered or request.n % 2)
     if is_alone and sums != x.dtype and can_halve and x.numel():
         return in_halves(graph, request, x.contiguous(), argmax), None
     if ordered and x.numel():  # kernels of a GPU add terms in any order
-        request = request._replace(argmax=False)
+        request = argmax_request(request, argmax.dtype)._replace(argmax=False)
         return of_message(graph, request, x, b, values, argmax, (need_b, need_values))
     db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
     dvalues = None
@@ -121,7 +131,7 @@ def of_winners(
         dvalues = x.new_empty(edge_shape(graph.nnz, request.heads), dtype=sums)
     if x.numel() == 0:  # the library writes nothing then
         return None if db is None else db.zero_(), None if dvalues is None else dvalues.zero_()
-    plan.argmax_gradients(x, argmax, b, values, db, dvalues)
+    plan().argmax_gradients(x, argmax, b, values, db, dvalues)
     return db, dvalues
 
 
@@ -130,7 +140,7 @@ def in_halves(
 ) -> torch.Tensor:
     """dB of 16 bits. Its sums in 32 bits take half of the columns at a time, and as much memory."""
     n, dtype = request.n // 2, accumulator(x.dtype)
-    plan = graph.plan(request._replace(width=(n,), heads=1))
+    plan = graph.plan(gradient_request(request, argmax.dtype)._replace(width=(n,), heads=1))
     db = x.new_empty((graph.cols, *request.width))
     halves, sums = db.view(graph.cols, 2, n), x.new_empty((graph.cols, n), dtype=dtype)
     for half in range(2):

@@ -71,6 +71,7 @@ class Request(NamedTuple):
     transpose: bool = False
     argmax: bool = False
     sddmm: bool = False
+    gradient: bool = False  # of max and min, by argmax
     # the kind of scores: "gat", "edge", "gatv2" or "dot"; with transpose its gradient, and
     # "gatv2_rows" or "dot_rows": what that sums over rows
     attention: str = ""
@@ -98,6 +99,8 @@ def problem(request: Request, expected_calls: int) -> Any:
     p = new("wlm_problem")
     p.n = request.n
     p.operation = lib.WLM_SDDMM if request.sddmm else lib.WLM_SPMM
+    if request.gradient:
+        p.operation = lib.WLM_ARGMAX_GRADIENT
     if request.attention:
         of_rows = request.attention.endswith("_rows")
         p.operation = lib.WLM_ATTENTION_ROWS if of_rows else lib.WLM_ATTENTION

@@ -1,5 +1,6 @@
 """Products and gradients against dense float64: operators, types, shapes and layouts."""
 
+import functools
 import threading
 
 import pytest
@@ -308,7 +309,14 @@ def test_argmax_gradients_in_order():
         operands = (b if keep_b else None, values)
         x = torch.rand_like(c)
         expected = _gradients.of_winners(
-            graph, plan, x, argmax, *operands, True, values is not None
+            graph,
+            product.request,
+            functools.partial(product.plan, graph, "argmax_gradient"),
+            x,
+            argmax,
+            *operands,
+            True,
+            values is not None,
         )
         request = plan.request._replace(argmax=False)
         needs = True, values is not None
