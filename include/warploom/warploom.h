@@ -273,7 +273,7 @@ typedef enum wlm_operation {
   WLM_ATTENTION, /* attention over the edges of each row, and with transpose = 1 its gradient: warploom_attention.h */
   WLM_ATTENTION_ROWS, /* the rest of its gradient with WLM_SCORE_GATV2 or _DOT */
   WLM_MESSAGE,        /* any message over rows, columns and edges, given by wlm_problem.custom: warploom_message.h */
-  WLM_ARGMAX_GRADIENT /* the gradients of a product with want_argmax: wlm_execute_args.argmax_db */
+  WLM_ARGMAX_GRADIENT /* the gradients of a max or min by its positions: wlm_execute_args.argmax_db */
 } wlm_operation;
 
 /* message(a, b), a = value of the edge (of the column's head; 1 where A has no values), b = element of B */
@@ -345,14 +345,12 @@ typedef struct wlm_execute_args {
    * itself. With WLM_I16, which WLM_SPMM has without transpose, p = rowptr[i] + (uint16_t)(argmax[i,j] - rowptr[i]),
    * and what an empty row has means nothing. alpha, beta, bias and activation apply to C alone. */
   void *argmax;
-  /* Of WLM_ARGMAX_GRADIENT, the problem of the product with this operation: over all i, j with argmax[i,j] = p, an edge
-   * of column k,
+  /* Of WLM_ARGMAX_GRADIENT: over all i, j with argmax[i,j] = p, an edge of column k,
    *   argmax_db[k,j]    = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d B[k,j]
    *   argmax_dvalues[p] = alpha * sum of x[i,j] * d message(a_p, B[k,j]) / d a_p
    * argmax_db is cols x n with leading dimension ldb and argmax_dvalues nnz (x heads), both of the accumulator's type
-   * (f32, or f64 where dense_type is f64), both overwritten. want_argmax and sampling are not read. An epilogue is
-   * WLM_ERR_UNSUPPORTED, because x must be the gradient before it; so is policy.deterministic on a GPU, where terms are
-   * added atomically in any order. It needs no A^T, and there is nothing to tune. */
+   * (f32, or f64 where dense_type is f64), both overwritten. An epilogue is WLM_ERR_UNSUPPORTED, as x must be the
+   * gradient before it; so is policy.deterministic on a GPU, where terms are added atomically in any order. */
   void *argmax_db, *argmax_dvalues;
   /* Of WLM_SDDMM: nnz elements of dense_type in the order of colind, nnz x heads with heads,
    *   dvalues[p] = alpha * sum over j of x[i,j] * d message(a_p, B[k,j]) / d a_p + beta * dvalues[p]
