@@ -449,9 +449,10 @@ static int do_call(lua_State *lua) {
   if (c->spec) push_problem(lua, c->spec, &c->custom);
   if (c->limits) push_limits(lua, c->limits);
   lua_call(lua, lua_gettop(lua) - before, 1);
-  if (c->text) wlmi_text_puts(c->text, luaL_checkstring(lua, -1));
+  const int is_program = c->program && lua_istable(lua, -1); /* otherwise the text says why there is none */
+  if (c->text && !is_program) wlmi_text_puts(c->text, luaL_checkstring(lua, -1));
   if (c->described) get_description(lua, c);
-  if (c->program) get_program(lua, c->program);
+  if (is_program) get_program(lua, c->program);
   return 0;
 }
 
@@ -604,18 +605,14 @@ wlm_status wlmi_generator_emit(wlmi_generator *generator, const char *name, cons
 wlm_status wlmi_generator_emit_variant(wlmi_generator *generator, const wlmi_variant *variant, const wlmi_spec *spec,
                                        const wlmi_limits *limits, wlmi_program *program) {
   char name[WLMI_VARIANT_NAME];
-  wlmi_text reason = {0};
-  const call emit = {.variant = variant, .spec = spec, .limits = limits};
-  call refusal = emit;
-  refusal.function = "refusal";
-  refusal.text = &reason;
-  *program = (wlmi_program){.source = NULL};
+  wlmi_text refusal = {0};
   wlmi_variant_print(&generator->families, variant, name);
-  wlm_status status = enter(generator, do_call, &refusal);
-  if (status == WLM_OK && reason.size)
-    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", name, reason.data);
-  wlmi_text_release(&reason);
-  return status == WLM_OK ? make_program(generator, name, emit, program) : status;
+  wlm_status status = make_program(
+      generator, name, (call){.variant = variant, .spec = spec, .limits = limits, .text = &refusal}, program);
+  if (status == WLM_OK && refusal.size)
+    status = wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "'%s' is no candidate here: it %s", name, refusal.data);
+  wlmi_text_release(&refusal);
+  return status;
 }
 
 wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper helper, const wlmi_variant *variant,

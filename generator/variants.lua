@@ -430,7 +430,8 @@ local function host_tile(problem, parameters)
 end
 
 function variants.emit(variant, problem, limits)
-  complete(problem)
+  local refused = variants.refusal(variant, problem, limits)
+  if refused ~= "" then return refused end
   local family, p = resolve(variant)
   problem = seen_by(family, problem)
   problem.in_order = family.keeps_order and problem.sample == "none"

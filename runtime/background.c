@@ -31,20 +31,24 @@ static void compile_helper(const wlmi_background_job *job) {
 }
 
 static void compile(wlmi_background_job *job) {
-  wlmi_decided *decided = NULL;
-  const wlm_status status = wlmi_load_decision(job->context, &job->spec, &job->decision, &job->key, &decided);
-  if (status != WLM_OK) {
-    wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
+  wlmi_decided *decided = wlmi_decided_new(&job->key);
+  wlm_status status = decided ? WLM_OK : wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
+  if (status == WLM_OK) {
+    decided->plan.reason.decision = job->decision;
+    wlmi_spec_key(&job->spec, decided->plan.reason.problem_key);
+    status = wlmi_load_plan(job->context, &job->spec, WLM_OK, 0, &decided->plan);
+  }
+  if (status == WLM_OK && !decided->plan.no_rebind) {
+    wlmi_decisions_replace(&job->context->decisions, decided, job->generation);
+    atomic_store(&job->upgrade->result, decided);
     return;
   }
-  if (decided->plan.no_rebind) { /* the entry that loaded must be prepared, which only the caller can do */
+  if (status == WLM_OK) /* the entry that loaded must be prepared, which only the caller can do */
     wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s did not compile, and %s must be prepared",
              job->decision.variant, decided->plan.reason.decision.variant);
-    wlmi_decided_drop(decided);
-    return;
-  }
-  wlmi_decisions_replace(&job->context->decisions, decided, job->generation);
-  atomic_store(&job->upgrade->result, decided);
+  else
+    wlmi_log(WLM_LOG_WARNING, "compiling in the background: %s", wlm_error_detail());
+  wlmi_decided_drop(decided);
 }
 
 static void *work(void *user) {

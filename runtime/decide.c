@@ -77,9 +77,10 @@ static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choic
   return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
 }
 
-static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats, wlmi_use use,
-                              const wlmi_spec *spec, wlmi_decision *decision) {
+wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
+                               wlmi_use use, const wlmi_spec *spec, wlmi_decision *decision) {
   struct asked asked = {context, spec};
+  wlmi_snapshot *own = NULL;
   choice c;
   char problem[WLMI_SPEC_KEY];
   if (spec->problem.operation == WLM_ARGMAX_GRADIENT) return wlmi_select_only(spec, decision);
@@ -89,16 +90,10 @@ static wlm_status select_from(wlm_context *context, const wlmi_snapshot *snapsho
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   wlmi_spec_key(spec, problem);
   const wlmi_request request = {stats, use, problem, spec, &context->device->info.limits, &set};
+  if (!snapshot) snapshot = own = wlmi_context_snapshot(context);
   status = wlmi_select(snapshot, &request, decision);
 done:
   drop_choice(&c);
-  return status;
-}
-
-wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
-                               wlmi_use use, const wlmi_spec *spec, wlmi_decision *decision) {
-  wlmi_snapshot *own = snapshot ? NULL : wlmi_context_snapshot(context);
-  const wlm_status status = select_from(context, snapshot ? snapshot : own, stats, use, spec, decision);
   wlmi_snapshot_release(own);
   return status;
 }
@@ -143,7 +138,7 @@ static double most_of_choice(const wlm_context *context, const wlmi_decide_reque
 
 static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
                          const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
-  if (!request->variant) return select_from(context, snapshot, stats, request->use, spec, decision);
+  if (!request->variant) return wlmi_context_select(context, snapshot, stats, request->use, spec, decision);
   *decision = (wlmi_decision){.step = WLMI_STEP_NAMED,
                               .families = wlmi_generator_families(context->generator),
                               .distance = (double)NAN,
@@ -256,36 +251,29 @@ int wlmi_scatter_pays(const wlm_problem *problem, const wlm_csr *csr) {
          problem->reduce == WLM_SUM && 3.7e-6 * terms <= 36 + 1.5e-4 * nnz + 1.4e-6 * terms;
 }
 
-static wlm_status decide_or_take(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
-  const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
-  wlmi_decision_slot slot;
-  *out = wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &slot);
-  if (!*out || request->variant) {
-    wlmi_decided_drop(*out);
-    *out = NULL;
-    wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-    const wlm_status status = decide(context, snapshot, request, &slot, out);
-    if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, *out, snapshot->generation);
-    wlmi_snapshot_release(snapshot);
-    if (status != WLM_OK) return status;
-  }
-  if (!(*out)->refused) return WLM_OK;
-  wlmi_decided_drop(*out);
-  *out = NULL;
-  return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
-}
-
 void wlmi_stats_of_batch(const wlm_problem *problem, wlm_stats *stats) {
   if (problem->batch > 1) wlmi_stats_repeat(stats, problem->batch);
 }
 
 wlm_status wlmi_decide(wlm_context *context, const wlmi_decide_request *request, wlmi_decided **out) {
-  wlm_stats stats = *request->stats;
-  wlmi_decide_request repeated = *request;
-  if (request->problem->batch < 2) return decide_or_take(context, request, out);
-  wlmi_stats_of_batch(request->problem, &stats);
-  repeated.stats = &stats;
-  return decide_or_take(context, &repeated, out);
+  const wlmi_hash id = wlmi_problem_id(request->problem, request->types);
+  wlmi_decision_slot slot;
+  wlm_status status = WLM_OK;
+  *out = NULL;
+  wlmi_stats_of_batch(request->problem, request->stats);
+  wlmi_decided *decided =
+      wlmi_decisions_take(&context->decisions, &id, request->problem->n, request->use, request->stats, &slot);
+  if (!decided || request->variant) {
+    wlmi_decided_drop(decided);
+    wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
+    status = decide(context, snapshot, request, &slot, &decided);
+    if (status == WLM_OK && !request->variant) wlmi_decisions_add(&context->decisions, decided, snapshot->generation);
+    wlmi_snapshot_release(snapshot);
+  }
+  if (status == WLM_OK && !decided->refused) *out = decided;
+  if (status != WLM_OK || *out) return status;
+  wlmi_decided_drop(decided);
+  return wlmi_fail(WLM_ERR_NOT_FOUND, "no family scatters this product");
 }
 
 wlm_status wlmi_context_choose(wlm_context *context, const wlm_matrix *matrix, const wlm_problem *problem,

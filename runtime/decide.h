@@ -7,7 +7,7 @@ typedef struct wlmi_decide_request {
   const wlm_problem *problem;
   const wlm_csr *types; /* of op(A): index and value types, and whether there are values */
   wlm_stats *stats;     /* of op(A); with a fingerprint if the matrix may have been tuned (for one-call products it is
-                         * added here) */
+                         * added here). Those of a batch are changed to its */
   wlmi_use use;
   const wlmi_variant *variant; /* the variant that the caller named; NULL = choose */
 } wlmi_decide_request;

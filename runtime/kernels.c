@@ -172,9 +172,16 @@ typedef struct form {
   uint8_t any_width; /* in the form that serves any number of columns, as an archive has it */
 } form;
 
-static wlmi_hash emitted_key(const form *w, const wlmi_spec *spec) {
-  const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(w, sizeof *w)};
-  return wlmi_hash_bytes(parts, sizeof parts);
+/* A form for a spec, and their key. */
+typedef struct sought {
+  form form;
+  const wlmi_spec *spec;
+  wlmi_hash key;
+} sought;
+
+static sought seek(form form, const wlmi_spec *spec) {
+  const wlmi_hash parts[] = {wlmi_spec_id(spec), wlmi_hash_bytes(&form, sizeof form)};
+  return (sought){form, spec, wlmi_hash_bytes(parts, sizeof parts)};
 }
 
 /* What there is of an emitted variant. */
@@ -211,31 +218,23 @@ static wlm_status keep_emitted(wlm_context *context, const wlmi_hash *key, const
   return WLM_OK;
 }
 
-static int is_loaded(wlm_context *context, const form *w, const wlmi_spec *spec) {
-  const wlmi_hash key = emitted_key(w, spec);
-  wlmi_kernel_entry *entry;
-  int has;
-  find_emitted(context, &key, &entry, &has);
-  return has & LOADED;
-}
-
-static wlm_status emit(const wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_program *program) {
+static wlm_status emit(const wlm_context *context, const sought *s, wlmi_program *program) {
   wlmi_limits limits = context->device->info.limits;
-  limits.any_width = w->any_width;
-  return wlmi_generator_emit_program(context->generator, (wlmi_helper)w->helper, &w->variant, spec, &limits, program);
+  limits.any_width = s->form.any_width;
+  return wlmi_generator_emit_program(context->generator, (wlmi_helper)s->form.helper, &s->form.variant, s->spec,
+                                     &limits, program);
 }
 
 /* Emits and compiles a variant unless it is compiled. */
-static wlm_status compile_once(wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_emitted **emitted,
+static wlm_status compile_once(wlm_context *context, const sought *s, wlmi_emitted **emitted,
                                wlmi_kernel_entry **entry) {
-  const wlmi_hash key = emitted_key(w, spec);
   wlmi_program program = {0};
   wlm_status status = WLM_OK;
   int has;
-  *emitted = find_emitted(context, &key, entry, &has);
+  *emitted = find_emitted(context, &s->key, entry, &has);
   if (has & COMPILED) return WLM_OK;
-  WLM_TRY(emit(context, w, spec, &program));
-  if (!*emitted) WLM_TRY(keep_emitted(context, &key, &program, emitted));
+  WLM_TRY(emit(context, s, &program));
+  if (!*emitted) WLM_TRY(keep_emitted(context, &s->key, &program, emitted));
   WLM_TRY(compile(context, &program, entry));
   pthread_mutex_lock(&context->kernel_lock);
   (*emitted)->entry = *entry;
@@ -250,7 +249,8 @@ wlm_status wlmi_context_compile(wlm_context *context, const char *name, const wl
   wlmi_emitted *emitted;
   wlmi_kernel_entry *entry;
   WLM_CHECK(wlmi_variant_parse(wlmi_generator_families(context->generator), name, &w.variant));
-  return compile_once(context, &w, spec, &emitted, &entry);
+  const sought s = seek(w, spec);
+  return compile_once(context, &s, &emitted, &entry);
 }
 
 static int is_archived(const wlm_context *context, const form *w, const wlmi_spec *spec) {
@@ -270,25 +270,30 @@ static int is_archived(const wlm_context *context, const form *w, const wlmi_spe
 }
 
 /* Whether kernels can be had without compiling. Nothing is emitted for this question. */
-static int is_at_hand(wlm_context *context, const form *w, const wlmi_spec *spec) {
-  return is_loaded(context, w, spec) || is_archived(context, w, spec);
+static int is_at_hand(wlm_context *context, const sought *s) {
+  wlmi_kernel_entry *entry;
+  int has;
+  find_emitted(context, &s->key, &entry, &has);
+  return has & LOADED || is_archived(context, &s->form, s->spec);
 }
 
 /* Looks for a variant in its own form and, where only an archive has kernels, in the form for any number of columns.
- * Sets `w` to the form that is at hand, or else to its own. */
-static int find_form(wlm_context *context, const wlmi_wanted *wanted, const wlmi_spec *spec, form *w) {
-  *w = (form){.variant = wanted->variant, .helper = (uint8_t)wanted->helper};
-  if (is_at_hand(context, w, spec)) return 1;
-  w->any_width = !w->helper && context->device->info.limits.any_width;
-  if (w->any_width && is_at_hand(context, w, spec)) return 1;
-  w->any_width = 0;
-  return 0;
+ * Sets `s` to the form that is at hand, or else to its own. */
+static int find_form(wlm_context *context, const wlmi_wanted *wanted, const wlmi_spec *spec, sought *s) {
+  form f = {.variant = wanted->variant, .helper = (uint8_t)wanted->helper};
+  *s = seek(f, spec);
+  if (is_at_hand(context, s)) return 1;
+  if (f.helper || !context->device->info.limits.any_width) return 0;
+  f.any_width = 1;
+  const sought any = seek(f, spec);
+  if (!is_at_hand(context, &any)) return 0;
+  *s = any;
+  return 1;
 }
 
 /* Replaces an image that does not load: one from the cache, for example because another machine with another C library
  * made it, or one from the archive, for example PTX that is newer than the driver. */
-static wlm_status replace(wlm_context *context, const form *w, const wlmi_spec *spec, wlmi_kernel_entry *entry,
-                          wlmi_origin origin) {
+static wlm_status replace(wlm_context *context, const sought *s, wlmi_kernel_entry *entry, wlmi_origin origin) {
   const int is_archived = origin == WLMI_ORIGIN_ARCHIVE;
   wlmi_program program = {0};
   void *image = NULL;
@@ -296,7 +301,7 @@ static wlm_status replace(wlm_context *context, const form *w, const wlmi_spec *
   wlm_status status;
   wlmi_log(WLM_LOG_WARNING, "kernel %s: %s; it is compiled again", is_archived ? "archive" : "cache",
            wlm_error_detail());
-  WLM_TRY(emit(context, w, spec, &program));
+  WLM_TRY(emit(context, s, &program));
   WLM_TRY(get_image(context, &program, entry->key, is_archived ? WLMI_ORIGIN_CACHE : WLMI_ORIGIN_COMPILER, &image,
                     &size, &origin));
   pthread_mutex_lock(&context->kernel_lock);
@@ -307,19 +312,19 @@ done:
   return status;
 }
 
-static wlm_status load_once(wlm_context *context, form w, const wlmi_spec *spec, wlmi_loaded *loaded) {
+static wlm_status load_once(wlm_context *context, const sought *s, wlmi_loaded *loaded) {
   *loaded = (wlmi_loaded){.users = NULL};
   for (;;) {
     wlmi_emitted *emitted;
     wlmi_kernel_entry *entry;
     wlmi_origin origin;
-    WLM_CHECK(compile_once(context, &w, spec, &emitted, &entry));
+    WLM_CHECK(compile_once(context, s, &emitted, &entry));
     loaded->program = emitted->program;
     make_room(context, entry);
     const wlm_status status = load(context, entry, loaded, &origin);
     if (status == WLM_ERR_NOT_FOUND) continue; /* another thread has unloaded it meanwhile */
     if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLMI_ORIGIN_COMPILER) return status;
-    WLM_CHECK(replace(context, &w, spec, entry, origin));
+    WLM_CHECK(replace(context, s, entry, origin));
   }
 }
 
@@ -385,18 +390,17 @@ static const wlmi_spec *spec_of(const wlmi_wanted *wanted, wlmi_spec *least) {
 
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded) {
   wlmi_spec least;
-  form w;
+  sought s;
   if (is_builtin(wanted)) return load_builtin(context, wanted->spec, loaded);
-  const wlmi_spec *spec = spec_of(wanted, &least);
-  find_form(context, wanted, spec, &w);
-  return load_once(context, w, spec, loaded);
+  find_form(context, wanted, spec_of(wanted, &least), &s);
+  return load_once(context, &s, loaded);
 }
 
 int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {
   wlmi_loaded loaded;
   wlmi_spec least;
-  form w;
-  if (!is_builtin(wanted)) return find_form(context, wanted, spec_of(wanted, &least), &w);
+  sought s;
+  if (!is_builtin(wanted)) return find_form(context, wanted, spec_of(wanted, &least), &s);
   if (load_builtin(context, wanted->spec, &loaded) == WLM_OK) return 1;
   wlmi_clear_error();
   return 0;

@@ -83,19 +83,6 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
   return add_layout(context, plan);
 }
 
-wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
-                              const wlmi_hash *key, wlmi_decided **out) {
-  wlmi_decided *decided = *out = wlmi_decided_new(key);
-  if (!decided) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "decision");
-  decided->plan.reason.decision = *decision;
-  wlmi_spec_key(spec, decided->plan.reason.problem_key);
-  const wlm_status status = wlmi_load_plan(context, spec, WLM_OK, 0, &decided->plan);
-  if (status == WLM_OK) return status;
-  wlmi_decided_drop(decided);
-  *out = NULL;
-  return status;
-}
-
 /* ---- helpers -------------------------------------------------------------------------------------------- */
 
 wlm_status wlmi_load_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *types,

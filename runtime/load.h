@@ -14,8 +14,3 @@ int wlmi_has_helper(wlm_context *context, wlmi_helper helper, const wlm_csr *typ
 /* Makes the plan's decision a plan: loads the first entry, from `entry` on, that can be loaded. `chosen` is the status
  * of the selection. */
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan);
-
-/* The same for a copy of a decision; for the thread that compiles in the background. Release *decided with
- * wlmi_decided_drop. */
-wlm_status wlmi_load_decision(wlm_context *context, const wlmi_spec *spec, const wlmi_decision *decision,
-                              const wlmi_hash *key, wlmi_decided **decided);
