@@ -10,7 +10,7 @@
 #include "bench/host_baselines.h"
 #include "cli/commands.h"
 #include "cli/session.h"
-#include "runtime/decide.h"
+#include "runtime/context.h"
 #include "runtime/dispatch/plan.h"
 #include "runtime/forecast.h"
 #include "tuner/timing.h"

@@ -7,7 +7,7 @@
 #include "core/base/path.h"
 #include "core/base/private_file.h"
 #include "db/store_state.h"
-#include "select/classes.h"
+#include "select/prune.h"
 
 static void report(wlmi_text *out, int64_t *faults, const char *what, const char *which, const char *fault) {
   wlmi_text_printf(out, "%s %s: %s\n", what, which, fault);

@@ -1,4 +1,6 @@
-/* Adds contents to a store, and merges stores. */
+/* Merges stores. The measurements of all files are read in the order of their ids and appended to the new file in this
+ * order. Each is verified: its id must be the hash of its line (core/records/record.h). The members of devices,
+ * matrices and variants in that line are printed once for each of them. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,100 +10,6 @@
 #include "core/base/private_file.h"
 #include "core/records/record.h"
 #include "db/parts.h"
-
-wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content) {
-  *content = (wlmi_content){0};
-  wlm_status status = wlmi_store_load(store, NULL, &content->records, &content->count);
-  if (status == WLM_OK) status = wlmi_store_load_pins(store, NULL, &content->pins, &content->pin_count);
-  if (status == WLM_OK) status = wlmi_store_load_recorded(store, NULL, &content->recorded, &content->recorded_count);
-  if (status != WLM_OK) wlmi_content_release(content);
-  return status;
-}
-
-/* ---- adding ---- */
-
-static const wlmi_pin_record *find_pin(const wlmi_pin_record *pins, int64_t count, const wlmi_pin_record *like) {
-  for (int64_t i = 0; i < count; i++)
-    if (!wlmi_pin_compare(&pins[i], like)) return &pins[i];
-  return NULL;
-}
-
-/* Adds pins, unless one for the same exists: among contradicting pins the first one stays. */
-static wlm_status add_pins(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts) {
-  wlmi_pin_record *mine = NULL;
-  int64_t count = 0;
-  wlm_status status;
-  if (!content->pin_count) return WLM_OK;
-  WLM_TRY(wlmi_store_load_pins(store, NULL, &mine, &count));
-  for (int64_t i = 0; i < content->pin_count; i++) {
-    const wlmi_pin_record *pin = &content->pins[i], *other = find_pin(mine, count, pin);
-    if (!other) other = find_pin(content->pins, i, pin);
-    if (!other) WLM_TRY(wlmi_store_pin(store, pin));
-    if (other && strcmp(other->variant, pin->variant) && conflicts)
-      wlmi_text_printf(conflicts, "pin of %s, %s, n = %lld on %s: %s is kept, %s is not\n", pin->target, pin->problem,
-                       (long long)pin->n, pin->device_class, other->variant, pin->variant);
-  }
-  if (conflicts && conflicts->failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "list of conflicts");
-done:
-  wlmi_pins_free(mine, count);
-  return status;
-}
-
-/* Adds what is no measurement within the caller's transaction. */
-static wlm_status add_rest(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts) {
-  wlm_status status = add_pins(store, content, conflicts);
-  for (int64_t i = 0; i < content->recorded_count && status == WLM_OK; i++)
-    status = wlmi_store_record_one(store, &content->recorded[i]);
-  return status;
-}
-
-wlm_status wlmi_store_copy_rest(wlm_store *from, wlm_store *to, wlmi_text *conflicts) {
-  wlmi_content rest = {0};
-  wlm_status status = wlmi_store_load_pins(from, NULL, &rest.pins, &rest.pin_count);
-  if (status == WLM_OK) status = wlmi_store_load_recorded(from, NULL, &rest.recorded, &rest.recorded_count);
-  if (status == WLM_OK) status = add_rest(to, &rest, conflicts);
-  wlmi_content_release(&rest);
-  return status;
-}
-
-/* Of a transaction that began with `status`. */
-static wlm_status end_adding(wlm_store *store, wlm_status status, int64_t fresh, int64_t *added) {
-  status = wlmi_sqlite_end(store->db, status);
-  if (added) *added = status == WLM_OK ? fresh : 0;
-  return status;
-}
-
-static wlm_status begin_adding(wlm_store *store) {
-  const wlm_status status = wlmi_store_writable(store);
-  return status == WLM_OK ? wlmi_sqlite_begin(store->db) : status;
-}
-
-wlm_status wlmi_store_add(wlm_store *store, const wlmi_content *content, wlmi_text *conflicts, int64_t *added) {
-  int64_t fresh = 0;
-  if (added) *added = 0;
-  wlm_status status = begin_adding(store);
-  if (status != WLM_OK) return status;
-  for (int64_t i = 0; i < content->count && status == WLM_OK; i++)
-    status = wlmi_store_put_one(store, &content->records[i], &fresh);
-  if (status == WLM_OK) status = add_rest(store, content, conflicts);
-  return end_adding(store, status, fresh, added);
-}
-
-wlm_status wlmi_store_put(wlm_store *store, const wlmi_measurement_record *records, int64_t count) {
-  const wlmi_content content = {.records = (wlmi_measurement_record *)records, .count = count};
-  return wlmi_store_add(store, &content, NULL, NULL);
-}
-
-wlm_status wlmi_store_record(wlm_store *store, const wlmi_recorded *list, int64_t count) {
-  const wlmi_content content = {.recorded = (wlmi_recorded *)list, .recorded_count = count};
-  return wlmi_store_add(store, &content, NULL, NULL);
-}
-
-/* ---- merging files ----
- *
- * The measurements of all files are read in the order of their ids and appended to the new file in this order. Each is
- * verified: its id must be the hash of its line (core/records/record.h). The members of devices, matrices and variants
- * in that line are printed once for each of them. */
 
 enum { PARTS = WLMI_TABLE_MEASUREMENT }; /* the tables before it */
 
@@ -244,13 +152,15 @@ done:
 
 static wlm_status add_all(wlm_store *store, source *sources, int64_t count, wlmi_text *conflicts, int64_t *added) {
   int64_t fresh = 0, models = 0;
-  WLM_CHECK(begin_adding(store));
+  WLM_CHECK(wlmi_store_begin(store));
   wlm_status status = add_measurements(store, sources, count, &fresh);
   for (int64_t i = count; i-- > 0 && status == WLM_OK;) /* the first file's models are written last and stay */
     status = wlmi_store_copy_models(sources[i].store, store, &models);
   for (int64_t i = 0; i < count && status == WLM_OK; i++)
     status = wlmi_store_copy_rest(sources[i].store, store, conflicts);
-  return end_adding(store, status, fresh, added);
+  status = wlmi_store_end(store, status);
+  *added = status == WLM_OK ? fresh : 0;
+  return status;
 }
 
 /* Writes under a temporary name first, so a file with the requested name is always complete. */

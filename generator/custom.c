@@ -36,7 +36,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLMI_PARTS; part++) {
-    const wlmi_expression *e = wlmi_operator_part(&op, (wlm_part)part);
+    const wlmi_expression *e = wlmi_operator_part(&op, (wlmi_part)part);
     if (e) add(source, &source->parts[part], e, spelling);
   }
   if (activation.count) add(source, &source->parts[WLMI_PARTS], &activation, spelling);

@@ -14,7 +14,3 @@ typedef struct wlmi_class {
 wlm_status wlmi_classes_make(wlmi_measurement_record *records, int64_t count, wlmi_class **classes,
                              int64_t *class_count);
 void wlmi_classes_free(wlmi_class *classes, int64_t class_count);
-
-/* Marks measurements that `db prune` may delete: superfluous[i] = 1 for those that no case uses (wlmi_cases_superseded)
- * and, if keep is not 0, for candidates that no choice needs, as wlmi_store_prune says (db/store.h). */
-wlm_status wlmi_class_superfluous(const wlmi_class *class, int64_t keep, char *superfluous);

@@ -11,7 +11,7 @@
 
 #include "select/state.h"
 
-const char *wlmi_step_name(wlm_step step) {
+const char *wlmi_step_name(wlmi_step step) {
   static const char *const names[] = {"fingerprint", "similar", "rule", "named", "builtin", "pin", "model", "only"};
   return names[step];
 }

@@ -7,7 +7,7 @@
 #include "core/problem/program.h"
 #include "select/snapshot.h"
 
-typedef enum wlm_step {
+typedef enum wlmi_step {
   WLMI_STEP_FINGERPRINT, /* this very matrix was tuned */
   WLMI_STEP_SIMILAR,     /* a matrix with nearly the same statistics was tuned */
   WLMI_STEP_RULE,        /* nothing like it was tuned: the built-in rules */
@@ -16,9 +16,9 @@ typedef enum wlm_step {
   WLMI_STEP_PIN,         /* a user pinned a variant for this matrix or its bucket */
   WLMI_STEP_MODEL,       /* predicted by the cost model, whose training cases are near enough */
   WLMI_STEP_ONLY         /* the operation has one kernel: WLM_ARGMAX_GRADIENT */
-} wlm_step;
+} wlmi_step;
 
-const char *wlmi_step_name(wlm_step step);
+const char *wlmi_step_name(wlmi_step step);
 
 enum {
   WLMI_ENTRIES = 16,
@@ -37,7 +37,7 @@ enum {
 typedef struct wlmi_entry {
   wlmi_variant variant; /* zeroed for the built-in kernel */
   double seconds;       /* expected of one call: measured or predicted; 0 = not known */
-  wlm_step step;        /* the step that chose it */
+  wlmi_step step;       /* the step that chose it */
   const char *reason;   /* static */
 } wlmi_entry;
 
@@ -71,7 +71,7 @@ typedef struct wlmi_refusal {
 /* A decision: the ranked list of variants to load, and everything that explain shows. It is a copy, so it may outlive
  * the snapshot. */
 typedef struct wlmi_decision {
-  wlm_step step;
+  wlmi_step step;
   const wlmi_families *families;
   char variant[WLMI_VARIANT_NAME]; /* of the first entry */
   /* The variants to try, one after the other: all valid for the problem, each once. The last entry is the built-in

@@ -65,7 +65,7 @@ int64_t wlmi_failure_count(const wlmi_selection *s); /* on this very matrix */
 void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision);
 void wlmi_copy_name(char *to, size_t capacity, const char *from);
 /* Appends an entry, unless it is there already or there is no room (the last entry is kept for the built-in kernel). */
-void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
+void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlmi_step step,
                     const char *reason);
 
 /* ---- by_case.c: by measurements ------------------------------------------------------------------------ */

@@ -101,7 +101,7 @@ void wlmi_describe_failures(const wlmi_selection *s, wlmi_decision *decision) {
     }
 }
 
-void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlm_step step,
+void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double seconds, wlmi_step step,
                     const char *reason) {
   const int limit = step == WLMI_STEP_BUILTIN ? WLMI_ENTRIES : WLMI_ENTRIES - 1;
   if (decision->entry_count >= limit) return;

@@ -60,7 +60,7 @@ wlm_status wlmi_operator_parse(const char *text, wlmi_operator *op) {
   return status;
 }
 
-wlm_status wlmi_operator_parse_part(wlm_part part, const char *text, wlmi_operator *op) {
+wlm_status wlmi_operator_parse_part(wlmi_part part, const char *text, wlmi_operator *op) {
   return wlmi_expression_parse(wlmi_part_names[part], text, strlen(text), part_operands[part], &op->parts[part]);
 }
 
@@ -69,7 +69,7 @@ void wlmi_operator_release(wlmi_operator *op) {
   *op = (wlmi_operator){0};
 }
 
-const wlmi_expression *wlmi_operator_part(const wlmi_operator *op, wlm_part part) {
+const wlmi_expression *wlmi_operator_part(const wlmi_operator *op, wlmi_part part) {
   const wlmi_expression *e = &op->parts[part == WLMI_PART_COMBINE && op->combine_is_reduce ? WLMI_PART_REDUCE : part];
   return e->count ? e : NULL;
 }
@@ -77,7 +77,7 @@ const wlmi_expression *wlmi_operator_part(const wlmi_operator *op, wlm_part part
 void wlmi_operator_print(const wlmi_operator *op, wlmi_text *text) {
   const char *between = "";
   for (int i = 0; i < WLMI_PARTS; i++) {
-    const wlmi_expression *e = wlmi_operator_part(op, (wlm_part)i);
+    const wlmi_expression *e = wlmi_operator_part(op, (wlmi_part)i);
     if (!e) continue;
     wlmi_text_printf(text, "%s%s=", between, wlmi_part_names[i]);
     between = ";";

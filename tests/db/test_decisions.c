@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "select/classes.h"
+#include "select/prune.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
 #include "support/shipped.h"

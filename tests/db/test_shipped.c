@@ -108,7 +108,7 @@ static int is_asked(const asked *a, const wlmi_case *c) {
   return strstr(c->problem, a->of) && !(a->but_not && strstr(c->problem, a->but_not));
 }
 
-static void chosen_by(wlm_step step, const wlmi_snapshot *snapshot, const asked *a, const wlmi_case *c) {
+static void chosen_by(wlmi_step step, const wlmi_snapshot *snapshot, const asked *a, const wlmi_case *c) {
   char key[WLMI_SPEC_KEY];
   wlmi_decision decision;
   GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));

@@ -217,8 +217,8 @@ static void run_operator(const char *path, char *data, size_t size) {
   FUZZ_CHECK(wlmi_operator_parse(text.data, &again) == WLM_OK);
   FUZZ_CHECK(print_operator(&again, &text_again) && same(&text, &text_again));
   for (int i = 0; i < WLMI_PARTS; i++)
-    if (wlmi_operator_part(&op, (wlm_part)i))
-      wlmi_expression_print(wlmi_operator_part(&op, (wlm_part)i), i % 2 ? WLMI_SPELL_FLOAT : WLMI_SPELL_DOUBLE, &c);
+    if (wlmi_operator_part(&op, (wlmi_part)i))
+      wlmi_expression_print(wlmi_operator_part(&op, (wlmi_part)i), i % 2 ? WLMI_SPELL_FLOAT : WLMI_SPELL_DOUBLE, &c);
   wlmi_text_release(&c);
   wlmi_text_release(&text);
   wlmi_text_release(&text_again);

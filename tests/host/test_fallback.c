@@ -73,8 +73,8 @@ TEST(the_first_variant_that_compiles_runs) {
 /* The ranked list has each valid variant once, in the order of the steps, and the built-in kernel last. */
 TEST(entries_are_in_the_order_of_steps) {
   static const char *const expected[] = {"broken", "broken2", "host_row/rows=16,tile=16", sound, "builtin"};
-  static const wlm_step steps[] = {WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_RULE,
-                                   WLMI_STEP_BUILTIN};
+  static const wlmi_step steps[] = {WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_FINGERPRINT, WLMI_STEP_RULE,
+                                    WLMI_STEP_BUILTIN};
   begin_with(1);
   tune(WLM_F32);
   GET(wlmi_decision, d, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &d));

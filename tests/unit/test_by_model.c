@@ -181,7 +181,7 @@ TEST(failed_variants_are_not_chosen) {
 TEST(positions_have_a_model_of_their_own) {
   static const struct {
     const char *trained, *arg, *like;
-    wlm_step step;
+    wlmi_step step;
   } kinds[] = {{"", "", ", for a sum of products", WLMI_STEP_FINGERPRINT},
                {"", ",arg=i32", ", for a sum of products", WLMI_STEP_FINGERPRINT},
                {",arg=i32", "", ", for a sum of products", WLMI_STEP_FINGERPRINT},
@@ -218,7 +218,7 @@ TEST(messages_with_edge_lines_have_a_model_of_their_own) {
       "op=custom{sum=x-b},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message";
   static const struct {
     const char *trained, *problem, *like;
-    wlm_step step;
+    wlmi_step step;
   } cases[] = {{relu, relu, "", WLMI_STEP_MODEL},
                {planted_key, relu, ", for a sum of products", WLMI_STEP_FINGERPRINT},
                {relu, difference, ", for a sum of products", WLMI_STEP_FINGERPRINT},
