@@ -40,60 +40,46 @@ static void explain(void *user, const char *variant, int may_prepare, wlmi_text 
     wlmi_text_puts(reason, "must be prepared, which one call does not pay");
 }
 
-static wlm_status describe(wlm_context *context, const wlmi_spec *spec, const wlmi_candidate_list **list) {
-  return wlmi_generator_describe(context->generator, spec, &context->device->info.limits, list);
-}
-
-/* The candidates among which the context chooses: all, or without a compiler those that the archive has. */
-typedef struct choice {
-  wlmi_candidate_list list;
-  const wlmi_candidate_list *all; /* the generator's */
-  wlmi_candidate *kept;           /* those of the archive; NULL = all */
-} choice;
-
-static void drop_choice(choice *c) {
-  wlmi_candidates_drop(c->all);
-  wlmi_free(c->kept);
-}
-
-static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, choice *c) {
-  WLM_CHECK(wlmi_alloc_array(c->all->count, sizeof *c->kept, "candidates", (void **)&c->kept));
-  c->list.count = 0;
-  for (int64_t i = 0; i < c->all->count; i++)
-    if (wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = c->all->candidates[i].value}))
-      c->kept[c->list.count++] = c->all->candidates[i];
-  c->list.candidates = c->kept;
-  if (c->list.count < c->all->count && !atomic_flag_test_and_set(&context->told_archived))
+/* Without a compiler the context chooses among the candidates that the archive has: keeps these of the list, in *kept.
+ */
+static wlm_status keep_archived(wlm_context *context, const wlmi_spec *spec, wlmi_candidate_list *list,
+                                wlmi_candidate **kept) {
+  int64_t count = 0;
+  WLM_CHECK(wlmi_alloc_array(list->count, sizeof **kept, "candidates", (void **)kept));
+  for (int64_t i = 0; i < list->count; i++)
+    if (wlmi_context_has(context, &(wlmi_wanted){.spec = spec, .variant = list->candidates[i].value}))
+      (*kept)[count++] = list->candidates[i];
+  if (count < list->count && !atomic_flag_test_and_set(&context->told_archived))
     wlmi_log(WLM_LOG_WARNING,
              "there is no compiler: kernels are chosen among those of the kernel archive, and others may be faster");
+  list->candidates = *kept;
+  list->count = count;
   return WLM_OK;
-}
-
-/* The list is empty after an error. */
-static wlm_status make_choice(wlm_context *context, const wlmi_spec *spec, choice *c) {
-  *c = (choice){.list.families = wlmi_generator_families(context->generator)};
-  WLM_CHECK(describe(context, spec, &c->all));
-  c->list = *c->all;
-  return is_without_compiler(context) ? keep_archived(context, spec, c) : WLM_OK;
 }
 
 wlm_status wlmi_context_select(wlm_context *context, const wlmi_snapshot *snapshot, const wlm_stats *stats,
                                wlmi_use use, const wlmi_spec *spec, wlmi_decision *decision) {
   struct asked asked = {context, spec};
+  const wlmi_limits *limits = &context->device->info.limits;
+  const wlmi_candidate_list *all = NULL; /* the generator's */
+  wlmi_candidate_list list = {.families = wlmi_generator_families(context->generator)};
+  wlmi_candidate *kept = NULL;
   wlmi_snapshot *own = NULL;
-  choice c;
   char problem[WLMI_SPEC_KEY];
   if (spec->problem.operation == WLM_ARGMAX_GRADIENT) return wlmi_select_only(spec, decision);
-  wlm_status status = make_choice(context, spec, &c);
-  const wlmi_variant_set set = {.families = c.list.families, .list = &c.list, .explain = explain, .user = &asked};
+  wlm_status status = wlmi_generator_describe(context->generator, spec, limits, &all);
+  if (status == WLM_OK) list = *all;
+  if (status == WLM_OK && is_without_compiler(context)) status = keep_archived(context, spec, &list, &kept);
   if (status == WLM_ERR_OUT_OF_MEMORY || status == WLM_ERR_UNSUPPORTED) goto done;
   if (status != WLM_OK) wlmi_log(WLM_LOG_WARNING, "no family is used: %s", wlm_error_detail());
   wlmi_spec_key(spec, problem);
-  const wlmi_request request = {stats, use, problem, spec, &context->device->info.limits, &set};
+  const wlmi_variant_set set = {.families = list.families, .list = &list, .explain = explain, .user = &asked};
+  const wlmi_request request = {stats, use, problem, spec, limits, &set};
   if (!snapshot) snapshot = own = wlmi_context_snapshot(context);
   status = wlmi_select(snapshot, &request, decision);
 done:
-  drop_choice(&c);
+  wlmi_candidates_drop(all);
+  wlmi_free(kept);
   wlmi_snapshot_release(own);
   return status;
 }
@@ -136,17 +122,15 @@ static double most_of_choice(const wlm_context *context, const wlmi_decide_reque
   return context->archives.count && is_predicted ? wlmi_near_enough_for_plans : 0;
 }
 
-static wlm_status choose(wlm_context *context, const wlmi_snapshot *snapshot, const wlmi_decide_request *request,
-                         const wlm_stats *stats, const wlmi_spec *spec, wlmi_decision *decision) {
-  if (!request->variant) return wlmi_context_select(context, snapshot, stats, request->use, spec, decision);
-  *decision = (wlmi_decision){.step = WLMI_STEP_NAMED,
-                              .families = wlmi_generator_families(context->generator),
-                              .distance = (double)NAN,
-                              .calls = spec->problem.policy.expected_calls,
-                              .entry_count = 1,
-                              .entries[0] = {*request->variant, 0, WLMI_STEP_NAMED, "named by the caller"}};
-  wlmi_entry_print(decision, 0, decision->variant);
-  return WLM_OK;
+static wlmi_decision decision_named(const wlm_context *context, const wlmi_spec *spec, const wlmi_variant *variant) {
+  wlmi_decision decision = {.step = WLMI_STEP_NAMED,
+                            .families = wlmi_generator_families(context->generator),
+                            .distance = (double)NAN,
+                            .calls = spec->problem.policy.expected_calls,
+                            .entry_count = 1,
+                            .entries[0] = {*variant, 0, WLMI_STEP_NAMED, "named by the caller"}};
+  wlmi_entry_print(&decision, 0, decision.variant);
+  return decision;
 }
 
 /* Sets *prepares to whether the chosen kernel must be prepared. */
@@ -155,7 +139,7 @@ static wlm_status see_preparing(wlm_context *context, const wlmi_spec *spec, con
   const wlmi_candidate_list *list;
   *prepares = 0;
   if (spec->problem.operation == WLM_ARGMAX_GRADIENT) return WLM_OK;
-  WLM_CHECK(describe(context, spec, &list));
+  WLM_CHECK(wlmi_generator_describe(context->generator, spec, &context->device->info.limits, &list));
   const wlmi_candidate *candidate = wlmi_candidate_find(list, chosen);
   *prepares = !candidate || candidate->prepares;
   wlmi_candidates_drop(list);
@@ -168,7 +152,7 @@ static wlm_status choose_unprepared(wlm_context *context, const wlmi_snapshot *s
                                     wlmi_decision *decision) {
   wlmi_spec once = *spec;
   once.problem.policy.expected_calls = 1;
-  const wlm_status status = choose(context, snapshot, request, stats, &once, decision);
+  const wlm_status status = wlmi_context_select(context, snapshot, stats, request->use, &once, decision);
   if (status != WLM_OK && status != WLM_ERR_NOT_FOUND) return status; /* not found: the built-in kernel is left */
   decision->calls = spec->problem.policy.expected_calls;
   decision->unprepared = 0; /* not because of the calls */
@@ -223,7 +207,10 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
   /* Without a compiler there are only kernels of single products, which are launched one by one. */
   if (!*context->device->info.compiler) spec.is_batched = 0;
   wlmi_spec_key(&spec, decided->plan.reason.problem_key);
-  status = choose(context, snapshot, request, stats, &spec, &decided->plan.reason.decision);
+  if (request->variant)
+    decided->plan.reason.decision = decision_named(context, &spec, request->variant);
+  else
+    status = wlmi_context_select(context, snapshot, stats, request->use, &spec, &decided->plan.reason.decision);
   if (status == WLM_ERR_NOT_FOUND && request->use == WLMI_USE_SCATTER) {
     decided->refused = 1;
     *out = decided;

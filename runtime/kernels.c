@@ -312,22 +312,6 @@ done:
   return status;
 }
 
-static wlm_status load_once(wlm_context *context, const sought *s, wlmi_loaded *loaded) {
-  *loaded = (wlmi_loaded){.users = NULL};
-  for (;;) {
-    wlmi_emitted *emitted;
-    wlmi_kernel_entry *entry;
-    wlmi_origin origin;
-    WLM_CHECK(compile_once(context, s, &emitted, &entry));
-    loaded->program = emitted->program;
-    make_room(context, entry);
-    const wlm_status status = load(context, entry, loaded, &origin);
-    if (status == WLM_ERR_NOT_FOUND) continue; /* another thread has unloaded it meanwhile */
-    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLMI_ORIGIN_COMPILER) return status;
-    WLM_CHECK(replace(context, s, entry, origin));
-  }
-}
-
 /* The spec with the fewest columns for which the gradients by argmax have this text: their blocks are as wide as n, up
  * to 32 columns, and blocks of 32 serve any number. */
 static wlmi_spec gradient_spec(const wlmi_spec *spec, int any_width) {
@@ -393,7 +377,19 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wl
   sought s;
   if (is_builtin(wanted)) return load_builtin(context, wanted->spec, loaded);
   find_form(context, wanted, spec_of(wanted, &least), &s);
-  return load_once(context, &s, loaded);
+  *loaded = (wlmi_loaded){.users = NULL};
+  for (;;) {
+    wlmi_emitted *emitted;
+    wlmi_kernel_entry *entry;
+    wlmi_origin origin;
+    WLM_CHECK(compile_once(context, &s, &emitted, &entry));
+    loaded->program = emitted->program;
+    make_room(context, entry);
+    const wlm_status status = load(context, entry, loaded, &origin);
+    if (status == WLM_ERR_NOT_FOUND) continue; /* another thread has unloaded it meanwhile */
+    if (status == WLM_OK || status == WLM_ERR_OUT_OF_MEMORY || origin == WLMI_ORIGIN_COMPILER) return status;
+    WLM_CHECK(replace(context, &s, entry, origin));
+  }
 }
 
 int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {

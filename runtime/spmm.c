@@ -40,34 +40,29 @@ static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *boun
                              : wlmi_bind(&plan->shape, c->op, c->a->rowptr, c->order, 1, bound);
 }
 
-/* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T. */
-static wlm_status enqueue(one_call *c, const wlm_plan *plan) {
+/* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T.
+ * WLM_ERR_NOT_FOUND if the product is to scatter from A, and no family can. */
+static wlm_status run(one_call *c, wlmi_use use) {
   wlmi_device *device = c->context->device;
-  wlmi_bound bound;
+  wlmi_decided *decided = NULL;
   wlmi_lent workspace = {0};
+  wlmi_bound bound;
+  wlm_stats stats;
   wlm_status status;
-  WLM_TRY(bind(c, plan, &bound));
+  wlmi_stats_estimate(c->op->rows, c->op->cols, c->op->nnz, &stats);
+  const wlmi_decide_request request = {&c->problem, c->op, &stats, use, NULL};
+  WLM_TRY(wlmi_decide(c->context, &request, &decided));
+  WLM_TRY(bind(c, &decided->plan, &bound));
   const size_t behind = c->built.scratch + bound.workspace_size;
   WLM_TRY(wlmi_workspace_take(&c->context->workspaces, device, c->args.stream,
                               behind > c->built.size ? behind : c->built.size, &workspace));
   if (c->build) WLM_TRY(build(c, workspace.memory));
-  if (c->build) WLM_TRY(bind(c, plan, &bound)); /* to where A^T is now known to be */
+  if (c->build) WLM_TRY(bind(c, &decided->plan, &bound)); /* to where A^T is now known to be */
   c->args.workspace = c->build ? (char *)workspace.memory + c->built.scratch : workspace.memory;
   c->args.workspace_size = workspace.size - c->built.scratch;
-  status = wlmi_run(function, &plan->shape, &bound, &c->args, NULL);
+  status = wlmi_run(function, &decided->plan.shape, &bound, &c->args, NULL);
 done:
   wlmi_workspace_give(&c->context->workspaces, device, c->args.stream, &workspace);
-  return status;
-}
-
-/* WLM_ERR_NOT_FOUND if the product is to scatter from A, and no family can. */
-static wlm_status run(one_call *c, wlmi_use use) {
-  wlmi_decided *decided = NULL;
-  wlm_stats stats;
-  wlmi_stats_estimate(c->op->rows, c->op->cols, c->op->nnz, &stats);
-  const wlmi_decide_request request = {&c->problem, c->op, &stats, use, NULL};
-  wlm_status status = wlmi_decide(c->context, &request, &decided);
-  if (status == WLM_OK) status = enqueue(c, &decided->plan);
   wlmi_decided_drop(decided);
   return status;
 }

@@ -69,7 +69,8 @@ static const char *const names[OTHERS] = {"rowptr", "colind", "values", "workspa
 /* values_of_others: bytes from the values of a batch's first product to those of the last one. */
 static void find_others(const wlmi_shape *shape, const wlmi_work *work, const struct wlm_args *args,
                         int64_t values_of_others, range others[OTHERS]) {
-  others[ROWPTR] = range_of(args->rowptr, work->offsets * (int64_t)wlmi_index_size(shape->rowptr_type));
+  const int64_t rows = wlmi_is_turned(shape) ? args->cols : args->rows;
+  others[ROWPTR] = range_of(args->rowptr, (rows + 1) * (int64_t)wlmi_index_size(shape->rowptr_type));
   others[COLIND] = range_of(args->colind, args->nnz * (int64_t)wlmi_index_size(shape->colind_type));
   others[VALUES] =
       range_of(args->values, args->nnz * shape->heads * (int64_t)wlmi_type_size(shape->value_type) + values_of_others);

@@ -3,10 +3,8 @@
 
 #include "runtime/dispatch/plan.h"
 
-/* Memory of a call beside its arrays: elements of rowptr, the workspace and its bytes, and those of what was prepared.
- */
+/* Memory of a call beside its arrays: the workspace and its bytes, and those of what was prepared. */
 typedef struct wlmi_work {
-  int64_t offsets;
   const void *workspace;
   size_t workspace_size, prepared;
 } wlmi_work;

@@ -69,13 +69,10 @@ static int first_execute(const wlmi_shape *shape) {
   return i;
 }
 
-/* Whether kernels get the rows and columns of A^T, but its other arrays as those of A. */
-static int is_turned(const wlmi_shape *shape) { return shape->is_transposed && shape->walks_a; }
-
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
                      wlmi_bound *bound) {
-  const int64_t n = shape->n, rows = is_turned(shape) ? csr->cols : csr->rows,
-                cols = is_turned(shape) ? csr->rows : csr->cols;
+  const int turned = wlmi_is_turned(shape);
+  const int64_t n = shape->n, rows = turned ? csr->cols : csr->rows, cols = turned ? csr->rows : csr->cols;
   const wlmi_extent extent = {rows, cols, csr->nnz, n};
   const int first = first_execute(shape);
   const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
@@ -160,7 +157,7 @@ size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.
 /* Binds the plan's matrix to the kernel that was compiled in the background. */
 static wlm_status bind_upgraded(const wlm_plan *plan, const wlm_plan *better, wlmi_bound *bound) {
   const struct wlm_args *a = &plan->bound.args;
-  const int turned = is_turned(&plan->shape);
+  const int turned = wlmi_is_turned(&plan->shape);
   const wlm_csr csr = {.rows = turned ? a->cols : a->rows,
                        .cols = turned ? a->rows : a->cols,
                        .nnz = a->nnz,
@@ -180,9 +177,8 @@ size_t wlm_plan_workspace_size(const wlm_plan *plan) {
   return bound.workspace_size > size ? bound.workspace_size : size;
 }
 
-static wlmi_work work_of(const wlmi_shape *shape, const wlmi_bound *bound, const void *workspace) {
-  const int64_t rows = is_turned(shape) ? bound->args.cols : bound->args.rows;
-  return (wlmi_work){rows + 1, workspace, bound->workspace_size, bound->prepared_size};
+static wlmi_work work_of(const wlmi_bound *bound, const void *workspace) {
+  return (wlmi_work){workspace, bound->workspace_size, bound->prepared_size};
 }
 
 wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
@@ -192,7 +188,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   status = wlmi_check_pointers("wlm_plan_prepare", &given, 1);
   if (status != WLM_OK) return status;
   struct wlm_args args = plan->bound.args;
-  const wlmi_work work = work_of(&plan->shape, &plan->bound, NULL);
+  const wlmi_work work = work_of(&plan->bound, NULL);
   args.prepared = prepared;
   status = wlmi_check_work("wlm_plan_prepare", &plan->shape, &work, &args);
   if (status != WLM_OK) return status;
@@ -320,7 +316,7 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
     WLM_CHECK(wlmi_take_arrays(function, shape, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
   if (shape->batch > 1 || shape->is_batched) WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
-  const wlmi_work work = work_of(shape, bound, call->workspace);
+  const wlmi_work work = work_of(bound, call->workspace);
   WLM_CHECK(wlmi_check_overlap(function, shape, &work, &kernel));
   return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call) : launch(shape, bound, &kernel, call);
 }

@@ -54,6 +54,9 @@ typedef struct wlmi_shape {
   void *layout_kernels[WLMI_MAX_PASSES];
 } wlmi_shape;
 
+/* Whether kernels get the rows and columns of A^T, but its other arrays as those of A. */
+static inline int wlmi_is_turned(const wlmi_shape *shape) { return shape->is_transposed && shape->walks_a; }
+
 /* The values for one matrix. */
 typedef struct wlmi_bound {
   struct wlm_args args; /* complete except for the arguments of each call */
