@@ -1,6 +1,6 @@
-/* The tables of docs/operators.md agree with the covering set, which tests/simt and tests/host execute, and with the
- * arrays of the operations (core/problem/operation.c). WARPLOOM_UPDATE_GOLDEN=1 or the target operator-table rewrites
- * them. */
+/* The tables of docs/operators.md agree with the covering set, which tests/simt and tests/host execute, with the arrays
+ * of the operations (core/problem/operation.c), and with the summaries of families. WARPLOOM_UPDATE_GOLDEN=1 or the
+ * target operator-table rewrites them. */
 #include "core/problem/message.h"
 #include "core/problem/operation.h"
 #include "support/emit_fixture.h"
@@ -40,10 +40,24 @@ static void make_arrays(wlmi_text *table) {
     for (int i = 0; i < of->count; i++) put_array(of, &of->arrays[i], table);
 }
 
+/* From lines of `show --list`: "row_crc (cuda; ..." and, behind it, "    a warp a row". */
+static void make_ideas(wlmi_text *table) {
+  char name[64] = "";
+  wlmi_text list = {0};
+  assert_status(WLM_OK, wlmi_generator_list(emit_generator, &list));
+  wlmi_text_puts(table, "| family | idea |\n|---|---|\n");
+  for (char *line = strtok(list.data, "\n"); line; line = strtok(NULL, "\n")) {
+    if (*line == ' ' && *name) wlmi_text_printf(table, "| `%s` | %s |\n", name, line + strspn(line, " "));
+    if (*line == ' ' || sscanf(line, "%63[a-z0-9_]", name) != 1) *name = 0;
+  }
+  wlmi_text_release(&list);
+}
+
 #define MADE "made by `cmake --build build/release --target operator-table` -->\n"
 static const page_table operators = {"<!-- operator table: " MADE, "<!-- end of the operator table -->\n",
                                      make_operators};
 static const page_table arrays = {"<!-- array table: " MADE, "<!-- end of the array table -->\n", make_arrays};
+static const page_table ideas = {"<!-- family table: " MADE, "<!-- end of the family table -->\n", make_ideas};
 
 /* Reads docs/operators.md; *table and *after point to the begin and the end of its table. */
 static char *read_page(const page_table *t, char **table, char **after) {
@@ -86,6 +100,8 @@ static void page_has(const page_table *t) {
 TEST(equals_the_covering_set) { page_has(&operators); }
 
 TEST(equals_the_arrays_of_operations) { page_has(&arrays); }
+
+TEST(equals_the_ideas_of_families) { page_has(&ideas); }
 
 /* Each name is one field of a call, with one shape and one type of elements in all operations. */
 TEST(a_name_means_one_thing) {
