@@ -36,12 +36,14 @@ def key_of(request):
     )
     if request.custom:
         product, operation = f"custom{{{request.custom}}}", "message"
+    if request.gradient:
+        product, operation = f"{request.message}.max", "argmax_gradient"
     options = {
         "operation": "sddmm" if request.sddmm else operation,
         "score": "" if score == "gat" else score,
         "dropout": "1" if request.dropout else "",
         "transpose": "1" if request.transpose else "",
-        "arg": TYPES[request.positions] if request.argmax else "",
+        "arg": TYPES[request.positions] if request.argmax or request.gradient else "",
         "heads": str(request.heads) if request.heads > 1 else "",
     }
     assert request.sample is None and not request.bias
