@@ -12,6 +12,7 @@ TEST(keys_are_read_back) {
       "none",
       "op=custom{message=a*b;init=0;reduce=fmax(acc,x)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none",
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=sddmm,heads=8",
+      "op=copy_b.max,dense=f16,rowptr=i32,colind=i32,values=none,sample=none,operation=argmax_gradient,arg=i16",
       "op=div.mean,dense=f16,rowptr=i64,colind=i64,values=f32,sample=none,operation=sddmm",
       "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,empty=identity,transpose=1",
       "op=custom{sum=relu(b+e)},dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,operation=message",
