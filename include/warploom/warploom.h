@@ -312,7 +312,7 @@ typedef struct wlm_problem {
   wlm_score score;            /* of WLM_ATTENTION */
   int dropout;                /* of WLM_ATTENTION: 1 = calls leave out weights at random */
   wlm_order b_order, c_order; /* of the arrays with leading dimension ldb, and of those with ldc */
-  int64_t batch;              /* of WLM_SPMM and WLM_SDDMM: products of a call, see Batches above */
+  int64_t batch;              /* products of a call of WLM_SPMM, WLM_SDDMM or WLM_ARGMAX_GRADIENT */
 } wlm_problem;
 #define WLM_PROBLEM_INIT                                                                                             \
   {                                                                                                                  \

@@ -53,9 +53,9 @@ TEST_BETWEEN(refuses_fields_of_the_problem, bare_host_begin, bare_host_end) {
   p.batch = -1;
   expect(&p, &args, WLM_ERR_INVALID_ARGUMENT, "wlm_problem.batch is -1");
   p = problem_of(), p.operation = WLM_ATTENTION;
-  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM");
+  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM, WLM_SDDMM and WLM_ARGMAX_GRADIENT");
   p.operation = WLM_MESSAGE, p.reduce = WLM_CUSTOM, p.custom = "sum=a*b";
-  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM and WLM_SDDMM");
+  expect(&p, &args, WLM_ERR_UNSUPPORTED, "wlm_problem.batch is for WLM_SPMM, WLM_SDDMM and WLM_ARGMAX_GRADIENT");
 }
 
 TEST_BETWEEN(tuning_takes_one_product, bare_host_begin, bare_host_end) {
@@ -112,6 +112,7 @@ TEST_BETWEEN(refuses_strides_of_gradients_by_argmax, bare_host_begin, bare_host_
   wlm_execute_args args = call_of();
   args.argmax = argmax;
   expect(&p, &args, WLM_OK, "");
+  p.operation = WLM_ARGMAX_GRADIENT;
   args.x = c, args.argmax_db = db, args.argmax_dvalues = dvalues, args.dvalues_stride = ROWS;
   expect(&p, &args, WLM_OK, "");
   args.b_stride = 0;

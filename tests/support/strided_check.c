@@ -232,10 +232,12 @@ static void check_gradients_of(const calculation *q, int64_t k) {
 /* Of the positions that a call gave. Where all products share B there is no place for a gradient of each. */
 static void check_gradients(calculation *q) {
   wlm_execute_args args = q->args;
+  wlm_problem gradient = q->problem;
   if (!q->product->argmax || (q->b.batch > 1 && !q->b.stride)) return;
   args.x = q->x.memory, args.argmax_db = q->db.memory, args.argmax_dvalues = q->dvalues.memory;
   args.dvalues_stride = q->dvalues.stride;
-  assert_status(WLM_OK, wlm_spmm(q->context, &q->csr, &q->problem, &args));
+  gradient.operation = WLM_ARGMAX_GRADIENT, gradient.epilogue = (wlm_epilogue){0, NULL};
+  assert_status(WLM_OK, wlm_spmm(q->context, &q->csr, &gradient, &args));
   assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
   to_host(&q->argmax), to_host(&q->db), to_host(&q->dvalues);
   for (int64_t k = 0; k < q->c.batch; k++) check_gradients_of(q, k);
