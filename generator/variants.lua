@@ -504,8 +504,8 @@ function variants.layout(limits)
   for _, to in ipairs { "rows", "columns" } do
     for _, bytes in ipairs { 2, 4, 8 } do
       passes[#passes + 1] = {
-        kernel = ("wlm_to_%s_%d"):format(to, bytes), units = "rows", units_per_block = 128,
-        columns_per_block = cuda and 32 or 0, threads = cuda and 256 or 0,
+        kernel = ("wlm_to_%s_%d"):format(to, bytes), units = "rows", units_per_block = cuda and 64 or 128,
+        columns_per_block = cuda and 16 or 0, threads = cuda and 256 or 0, dependent = cuda,
       }
     end
   end

@@ -65,8 +65,8 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
 }
 
 TEST(every_size) {
-  static const int64_t sizes[][2] = {{1, 2},   {127, 31}, {128, 32}, {129, 33}, {300, 2},
-                                     {5, 100}, {256, 7},  {1, 65},   {130, 64}};
+  static const int64_t sizes[][2] = {{1, 2},   {63, 15}, {64, 16}, {65, 17}, {300, 2},
+                                     {5, 100}, {256, 7}, {1, 65},  {130, 64}};
   wlmi_program program;
   wlmi_module *module;
   void *image;
