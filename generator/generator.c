@@ -104,6 +104,7 @@ static void push_problem(lua_State *lua, const wlmi_spec *spec, const wlmi_custo
   set_boolean(lua, "dropout", p->dropout);
   set_boolean(lua, "transpose", p->transpose);
   set_boolean(lua, "batch", spec->is_batched);
+  set_boolean(lua, "steps", spec->has_steps);
   /* Positions of 16 bits are stored alone; kernels compute with positions as wide as those of rowptr. */
   const wlm_index position = p->argmax_type == WLM_I16 ? spec->rowptr_type : p->argmax_type;
   set_string(lua, "arg", p->want_argmax ? wlmi_index_name(position) : "none");
@@ -216,6 +217,8 @@ static void get_program(lua_State *lua, wlmi_program *program) {
   program->uses_b = get_boolean(lua, "uses_b");
   program->walks_a = get_boolean(lua, "walks_a");
   program->is_batched = get_boolean(lua, "batch");
+  program->takes_b_columns = get_boolean(lua, "b_steps");
+  program->rows_together = get_integer(lua, "rows_together", 0);
   lua_getfield(lua, -1, "passes");
   program->pass_count = (int)luaL_len(lua, -1);
   if (program->pass_count < 1 || program->pass_count > WLMI_MAX_PASSES)

@@ -33,6 +33,9 @@
 --   passes(p, problem, limits)     -> list of launches (core/problem/program.h)
 --   workspace(p, problem, limits)  -> row of byte coefficients              (optional)
 --   prepared(p, problem, limits)   -> the same, where a pass prepares       (optional)
+--   rows_together(p)               -> neighbouring rows of which the threads of a warp store elements at once (optional). A
+--                                     family that has it addresses columns by in_b and in_c, so that its kernels take
+--                                     column-major B and C where they are
 --   registers(p, problem, limits)  -> of a thread, at most (cuda; 64 where it is not given)
 --   spilled(p, problem, limits)    -> bytes that a thread may spill, stores and loads together (0 where it is not given)
 
@@ -53,7 +56,7 @@ local defaults = {
 -- Other fields of family.lua, and those with certain values; a field of `defaults` has the type of its default.
 local types = {
   summary = "string", parameters = "table", valid = "function", passes = "function", workspace = "function",
-  prepared = "function", spilled = "function",
+  prepared = "function", spilled = "function", rows_together = "function",
 }
 local values = {
   target = { "cuda", "host" }, operation = { "spmm", "sddmm" }, walks = { "op(a)", "a" },
@@ -204,6 +207,10 @@ local function widest_vector(problem)
   return vector
 end
 
+-- The most columns of a column-major B that kernels read where it is. Of more, each edge would read so many sectors of a
+-- cache that this pays for tiny matrices alone, and the addresses take registers.
+local most_steps = 8
+
 -- Properties of a problem that families use besides its fields.
 local function complete(problem)
   problem.uses_a = operators.uses_a(problem)
@@ -217,17 +224,27 @@ local function complete(problem)
   problem.widest_vector = widest_vector(problem)
   problem.sum_bytes = operators.sum_bytes(problem)
   problem.stored_type = operators.stored_type(problem)
+  problem.b_steps = problem.steps and problem.n <= most_steps
 end
 
--- The problem that a family sees: for a family that walks A itself it is not transposed.
+-- The problem that a family sees: for a family that walks A itself it is not transposed, and `steps` is true only for
+-- one whose kernels take column-major arrays.
 local function seen_by(family, problem)
-  if family.walks == "op(a)" then return problem end
-  local seen = setmetatable({ transpose = false }, { __index = problem })
-  complete(seen)
+  local steps = problem.steps and family.rows_together ~= nil
+  if family.walks == "op(a)" and steps == problem.steps then return problem end
+  local seen = setmetatable({ steps = steps, b_steps = steps and problem.b_steps }, { __index = problem })
+  if family.walks == "a" then
+    seen.transpose = false
+    complete(seen)
+  end
   return seen
 end
 
--- What templates write differently. With argmax indices:
+-- What templates write differently. With column-major arrays (problem.steps):
+--   in_b(columns, args), in_c(columns, args)   the distance of so many columns in B and in C; args: "args->" or "args."
+--   stepped(text), b_stepped(text)   any other text, the latter where the kernel takes a column-major B, too
+--   if_rows(text)    a number that is 0 where C is column-major
+-- With argmax indices:
 --   sum, value       the accumulator's type, and its value
 --   at(place)        a last argument
 --   from(text, otherwise), held(index)   any other text, and an element of the arrays acc and place
@@ -243,6 +260,15 @@ end
 local function spell(problem, parameters)
   local wanted, operands = problem.arg ~= "none", problem.has_operands
   parameters.sum, parameters.value = operators.sum(problem), operators.value(problem)
+  local function columns_of(array, has_steps)
+    return function(columns, args)
+      return has_steps and ("%s * %ssteps.%s"):format(columns, args or "args->", array) or tostring(columns)
+    end
+  end
+  parameters.in_b, parameters.in_c = columns_of("b", problem.b_steps), columns_of("c", problem.steps)
+  parameters.stepped = function(text) return problem.steps and text or "" end
+  parameters.b_stepped = function(text) return problem.b_steps and text or "" end
+  parameters.if_rows = function(text) return problem.steps and ("(args->steps.c == 1 ? %s : 0)"):format(text) or text end
   parameters.at = function(place) return wanted and ", " .. place or "" end
   parameters.from = function(place, otherwise) return wanted and place or otherwise or "" end
   parameters.held = function(index) return wanted and ("((struct wlm_winner){acc%s, place%s})"):format(index, index) or "acc" .. index end
@@ -398,10 +424,13 @@ function variants.refusal(variant, problem, limits)
   return family_refusal(family, problem, limits) or variant_refusal(family, p, seen_by(family, problem), limits) or ""
 end
 
--- struct wlm_args, at whose end attention, messages and batches have arguments of their own.
+-- struct wlm_args, at whose end attention, messages, batches and column-major arrays have arguments of their own.
 local function arguments_of(problem)
   local args, product = plain "prelude/args.h", problem.products
-  if problem.batch then return plain "prelude/batch_args.h" .. args:gsub("\n};\n", "\n  struct wlm_batch batch;\n};\n", 1) end
+  if problem.batch or problem.steps then
+    return plain "prelude/batch_args.h" .. (problem.steps and plain "prelude/steps_args.h" or "") ..
+      args:gsub("\n};\n", "\n  struct wlm_batch batch;\n" .. (problem.steps and "  struct wlm_steps steps;\n" or "") .. "};\n", 1)
+  end
   if problem.walk then
     return plain "prelude/message_args.h" .. args:gsub("\n};\n", "\n  struct wlm_operands operands;\n};\n", 1)
   end
@@ -447,6 +476,7 @@ function variants.emit(variant, problem, limits)
     for name, text in pairs(operators.sddmm(problem)) do parameters[name] = text end
   end
   local registers = family.target == "cuda" and family.registers(p, problem, limits) or 0
+  if problem.steps then registers = registers + 8 end -- for addresses of columns
   local hashes = problem.sample ~= "none" or problem.dropout or problem.walk and problem.walk.kept
   local source = assemble(arguments_of(problem), registers, family.target, problem, hashes, operators.block(problem, rendered),
     family.target == "host" and host_tile(problem, parameters) or "",
@@ -462,6 +492,8 @@ function variants.emit(variant, problem, limits)
     uses_b = operators.uses_b(problem),
     walks_a = family.walks == "a",
     batch = problem.batch,
+    rows_together = problem.steps and family.rows_together(p) or 0,
+    b_steps = problem.b_steps,
     split = family.split,
   }
 end

@@ -204,8 +204,8 @@ static wlm_status decide(wlm_context *context, const wlmi_snapshot *snapshot, co
     stats = &centre;
   }
   WLM_TRY(wlmi_spec_make(request->problem, request->types, &spec));
-  /* Without a compiler there are only kernels of single products, which are launched one by one. */
-  if (!*context->device->info.compiler) spec.is_batched = 0;
+  /* Without a compiler there are only kernels of single products, launched one by one, and of row-major arrays. */
+  if (!*context->device->info.compiler) spec.is_batched = spec.has_steps = 0;
   wlmi_spec_key(&spec, decided->plan.reason.problem_key);
   if (request->variant)
     decided->plan.reason.decision = decision_named(context, &spec, request->variant);

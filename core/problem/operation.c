@@ -11,6 +11,7 @@ _Static_assert((int)WLM_KERNEL_OPERANDS == (int)WLM_MAX_OPERANDS && (int)WLM_KER
                "kernels have room for all");
 _Static_assert(offsetof(struct wlm_message_launch, operands) == sizeof(struct wlm_args) &&
                    offsetof(struct wlm_batch_launch, batch) == sizeof(struct wlm_args) &&
+                   offsetof(struct wlm_batch_launch, steps) == sizeof(struct wlm_args) + sizeof(struct wlm_batch) &&
                    offsetof(struct wlm_attention_args, attention) == sizeof(struct wlm_args) &&
                    offsetof(struct wlm_attention_args, products) ==
                        sizeof(struct wlm_args) + sizeof(struct wlm_attention),

@@ -9,6 +9,7 @@
 #include "templates/prelude/batch_args.h"
 #include "templates/prelude/message_args.h"
 #include "templates/prelude/product_args.h"
+#include "templates/prelude/steps_args.h"
 #include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 
@@ -25,6 +26,7 @@ struct wlm_message_launch {
 struct wlm_batch_launch {
   struct wlm_args args;
   struct wlm_batch batch;
+  struct wlm_steps steps; /* only some sources have it */
 };
 
 /* The structs of a call. */

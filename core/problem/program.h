@@ -78,7 +78,10 @@ typedef struct wlmi_program {
   int uses_b;                     /* reads B, which may be NULL otherwise */
   int walks_a;    /* of a transposed problem, or WLM_ARGMAX_GRADIENT: the kernels get A itself instead of op(A) */
   int is_batched; /* computes a batch in one launch */
-  char split[16]; /* how it splits a row: "none", "carry" or "atomic" */
+  int64_t rows_together; /* it takes a column-major C (struct wlm_steps), and threads of a warp store elements of so
+                          * many neighbouring rows at once; 0 = it takes row-major arrays */
+  int takes_b_columns;   /* and a column-major B */
+  char split[16];        /* how it splits a row: "none", "carry" or "atomic" */
 } wlmi_program;
 
 /* A variant that is valid for a problem on a device, before any source text is made of it. */

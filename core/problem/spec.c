@@ -318,7 +318,7 @@ static void normalise_gradient(wlm_problem *p) {
 
 wlmi_spec wlmi_spec_gradient(const wlmi_spec *product) {
   wlmi_spec gradient = *product;
-  gradient.is_batched = 0; /* its kernels clear dvalues in the place of the workspace */
+  gradient.is_batched = gradient.has_steps = 0; /* its kernels clear dvalues in the place of the workspace */
   normalise_gradient(&gradient.problem);
   return gradient;
 }
@@ -343,6 +343,7 @@ wlm_status wlmi_spec_make(const wlm_problem *given, const wlm_csr *given_csr, wl
                       wlmi_has_values(csr),
                       (int)csr->base,
                       problem->batch != 1 && !is_gradient,
+                      (problem->b_order || problem->c_order) && problem->operation == WLM_SPMM && problem->n > 1,
                       0,
                       ""};
   if (problem->custom) {

@@ -13,6 +13,7 @@ typedef struct wlmi_spec {
   int has_values;
   int base;           /* of rowptr and colind: 0 or 1 */
   int is_batched;     /* its kernels compute a batch in one launch; without it the batch is launched one by one */
+  int has_steps;      /* its kernels take column-major B and C; without it these are copied */
   int has_edge_lines; /* a message of which an operand or a result has a line of n for each edge */
   char custom[WLMI_CUSTOM_TEXT]; /* the user-defined operator or message, normalised; "" = none */
 } wlmi_spec;

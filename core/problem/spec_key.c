@@ -161,7 +161,8 @@ wlmi_hash wlmi_spec_id(const wlmi_spec *spec) {
   wlm_problem problem = spec->problem;
   wlm_csr types = WLM_CSR_INIT;
   problem.policy.expected_calls = 1;
-  problem.b_order = problem.c_order = WLM_ROW_MAJOR; /* which no kernel knows, nor how large a batch is */
+  problem.b_order = WLM_ROW_MAJOR; /* kernels take both arrays in any order, and a batch of any size */
+  problem.c_order = spec->has_steps ? WLM_COLUMN_MAJOR : WLM_ROW_MAJOR;
   problem.batch = spec->is_batched ? 2 : 1;
   problem.custom = *spec->custom ? spec->custom : NULL;
   types.rowptr_type = spec->rowptr_type;

@@ -230,8 +230,8 @@ typedef enum wlm_score { WLM_SCORE_GAT, WLM_SCORE_EDGE, WLM_SCORE_GATV2, WLM_SCO
 
 /* Which elements of a dense array follow each other: those of a row, or those of a column as in Fortran. For WLM_SPMM,
  * its gradients and WLM_SDDMM. Of a column-major array ldb or ldc is the distance between columns, at least its rows.
- * Kernels work on rows, so one of two or more columns is copied to the workspace before them or from it behind them,
- * which is part of the call's time. */
+ * Kernels of a GPU take arrays of two or more columns where they are, or copy them to the workspace and back, whichever
+ * is expected to take less; on the host they are copied. That is part of the call's time. */
 typedef enum wlm_order { WLM_ROW_MAJOR, WLM_COLUMN_MAJOR } wlm_order;
 
 /* Batches. wlm_problem.batch products of one pattern run in one launch, each with its own B, C and values; 0 = nothing
@@ -512,7 +512,7 @@ WLM_API wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **text)
  * several products before any is planned. Compiles nothing and builds no A^T: without one, a transposed product is
  * judged by the size of A alone.
  *   seconds    measured on this matrix or a similar one, or predicted by the cost model; 0 where rules alone choose.
- *              Without the time of copying column-major arrays
+ *              As if all arrays were row-major
  *   simple     from the bytes that a product moves and rates of memory, always above 0. It errs by its factor alike for
  *              several n on one matrix, so compare these where one has no expected time. May be NULL.
  * Thread-safe; takes microseconds to a millisecond. Errors: as wlm_plan_create, without those of compiling. */

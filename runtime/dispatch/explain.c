@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "core/csr/stats.h"
+#include "runtime/dispatch/layout.h"
 
 static void describe_deciding(wlmi_text *text, const wlmi_decision *c) {
   switch (c->step) {
@@ -115,6 +116,20 @@ static void describe_matrix(wlmi_text *text, const wlm_stats *s, int estimated) 
                      (unsigned long long)s->fingerprint[1]);
 }
 
+/* What becomes of column-major arrays. */
+static void describe_orders(wlmi_text *text, const wlm_plan *plan) {
+  const wlmi_arrays *arrays = &plan->shape.arrays;
+  const char *before = "columns   ";
+  for (int i = 0; i < arrays->count; i++) {
+    const wlmi_array *array = &arrays->list[i];
+    if (!array->by_columns || array->columns < 2) continue;
+    wlmi_text_printf(text, "%s%s %s", before, array->name,
+                     wlmi_is_copied(&plan->bound.layout, array) ? "is copied by rows" : "stays where it is");
+    before = ", ";
+  }
+  if (*before == ',') wlmi_text_puts(text, "\n");
+}
+
 void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
   const wlmi_decision *c = &plan->reason.decision;
   const wlm_stats *s = &plan->reason.stats;
@@ -126,6 +141,7 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
   wlmi_text_printf(text, "calls     %lld expected\n", (long long)c->calls);
   wlmi_text_printf(text, "device    %s (%s)\n", plan->device->info.name, plan->device->info.arch);
   wlmi_text_printf(text, "kernel    %s\n", c->variant);
+  describe_orders(text, plan);
   wlmi_text_printf(text, "step      %s: ", wlmi_step_name(c->step));
   wlmi_explain_step(text, c);
   if (*c->pin && c->step != WLMI_STEP_PIN)

@@ -48,6 +48,8 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .walks_a = program->walks_a,
       .batch = p->batch,
       .is_batched = program->is_batched,
+      .rows_together = program->rows_together,
+      .takes_b_columns = program->takes_b_columns,
       .pass_count = program->pass_count,
       .workspace = program->workspace,
       .prepared = program->prepared,
@@ -193,7 +195,7 @@ wlm_status wlm_plan_prepare(wlm_plan *plan, void *prepared, void *stream) {
   status = wlmi_check_work("wlm_plan_prepare", &plan->shape, &work, &args);
   if (status != WLM_OK) return status;
   plan->bound.args.prepared = prepared;
-  const struct wlm_batch_launch once = {plan->bound.args, {.count = 1}}; /* one pattern for the whole batch */
+  const struct wlm_batch_launch once = {plan->bound.args, {.count = 1}, {1, 1}}; /* one pattern for the whole batch */
   if (!plan->bound.empty)
     status = wlmi_launch_all(&plan->shape, &plan->bound, WLMI_WHEN_PREPARE, 1, &once.args, stream);
   plan->is_prepared = status == WLM_OK;
@@ -277,14 +279,15 @@ static wlm_status take_work(const char *function, const wlmi_bound *bound, const
   return bound->prepared_size ? wlmi_check_pointers(function, &prepared, 1) : WLM_OK;
 }
 
-/* The passes, between the copies of column-major arrays. */
+/* The passes, between the copies of column-major arrays that are copied. */
 static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kernel_args *kernel,
                          const wlm_execute_args *call) {
   void *const stream = call->stream;
   wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_layout *layout = &bound->layout;
   const int64_t products = shape->is_batched ? kernel->batch.batch.count : 1;
-  if (!layout->count) return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
+  if (!layout->count && !layout->has_steps)
+    return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
   WLM_CHECK(wlmi_layout_begin(shape, layout, call->workspace, products, kernel, given, stream));
   WLM_CHECK(wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream));
   return wlmi_layout_end(shape, layout, products, kernel, given, stream);

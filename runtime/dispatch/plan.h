@@ -27,6 +27,8 @@ typedef struct wlmi_copy {
   wlmi_launch launch; /* without its kernel */
 } wlmi_copy;
 typedef struct wlmi_layout {
+  int has_steps;        /* the kernels take struct wlm_steps */
+  int b_stays, c_stays; /* column-major arrays that they take where these are, by their leading dimension */
   int count;
   wlmi_copy copies[WLMI_MOST_COPIES];
   size_t size; /* of the workspace with them */
@@ -41,10 +43,12 @@ typedef struct wlmi_shape {
   wlm_type value_type;
   int base; /* of rowptr and colind */
   int has_values, has_bias, has_dropout, is_attention;
-  int is_transposed; /* rows and columns of the kernels' arguments are those of A^T */
-  int walks_a;       /* A itself is bound, and the main result has a line for each column of the arguments */
-  int64_t batch;     /* products of a call */
-  int is_batched;    /* the kernels compute several of them in a launch */
+  int is_transposed;     /* rows and columns of the kernels' arguments are those of A^T */
+  int walks_a;           /* A itself is bound, and the main result has a line for each column of the arguments */
+  int64_t batch;         /* products of a call */
+  int is_batched;        /* the kernels compute several of them in a launch */
+  int64_t rows_together; /* as of a program */
+  int takes_b_columns;
   wlmi_arrays arrays;
   int pass_count;
   wlmi_pass passes[WLMI_MAX_PASSES];

@@ -25,6 +25,7 @@ return {
     if p.threads * p.batch * problem.n * problem.sum_bytes > 32768 then return false, "keeps more terms than there is shared memory" end
     return true
   end,
+  rows_together = function() return 32 end,
   passes = function(p, problem, limits)
     local items = p.threads * p.batch -- as many as are staged at once
     local list = {}

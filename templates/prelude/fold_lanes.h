@@ -43,8 +43,8 @@ WLM_FN void wlm_merge_lanes(const struct wlm_args *args, long long row, long lon
 % bit = 2 * bit
 % end
   if (!stores) return;
-  wlm_c_t *c = (wlm_c_t *)args->c + row * args->ldc + column;
+  wlm_c_t *c = (wlm_c_t *)args->c + row * args->ldc + @{in_c "column"};
 % for v = 0, count - 1 do
-  wlm_store(args, c + @{v}, column + @{v}, wlm_finish(acc@{v}, degree));
+  wlm_store(args, c + @{in_c(v)}, column + @{v}, wlm_finish(acc@{v}, degree));
 % end
 }

@@ -1,7 +1,7 @@
 % local bytes = vector * problem.dense_bytes
 % local word = bytes == 16 and "uint4" or bytes == 8 and "uint2" or "unsigned int"
 % local paired = problem.dense_bytes == 2 and vector > 1
-% local count = paired and vector // 2 or vector
+% local count = paired and vector // 2 or vector; local function load(v) return ("__ldg(b + %s)"):format(problem.b_steps and v .. " * step" or v) end
 /* A piece of a row of B or C: @{vector} neighbouring elements, moved at once where the pointers and leading dimensions
  * are aligned for it and by element elsewhere. A template asks wlm_aligned once, and writes its loop for either answer, or
  * the loads of a batch (`ways`). @{vector} divides n, so a piece lies inside a row or past its end as a whole. */
@@ -27,13 +27,13 @@ WLM_FN int wlm_aligned(const struct wlm_args *args) {
                                     (unsigned long long)args->products.q |@{problem.products.keys and " (unsigned long long)args->products.k |" or ""}
                                     (unsigned long long)(args->attention.term_stride * (long long)sizeof(wlm_b_t)) |
 % end
-                                   @{places} (unsigned long long)args->c |
-                                    (unsigned long long)((args->ldb | args->ldc) * (long long)sizeof(wlm_b_t));
-  return (places & @{bytes - 1}) == 0@{from(" && ((unsigned long long)args->arg & " .. math.min(16, problem.stored_bytes * vector) - 1 .. ") == 0")};
+                                   @{places} @{if_rows "(unsigned long long)args->c"} |
+                                    (unsigned long long)((args->ldb | @{if_rows "args->ldc"}) * (long long)sizeof(wlm_b_t));
+  return (places & @{bytes - 1}) == 0@{b_stepped " && args->steps.b == 1"}@{from(" && (" .. if_rows "(unsigned long long)args->arg" .. " & " .. math.min(16, problem.stored_bytes * vector) - 1 .. ") == 0")};
 }
 
 /* A piece of B, or of what is laid out like it. */
-WLM_FN struct wlm_piece wlm_read_piece(const wlm_b_t *b, int aligned) {
+WLM_FN struct wlm_piece wlm_read_piece(const wlm_b_t *b@{b_stepped ", long long step"}, int aligned) {
   struct wlm_piece piece;
 % if bytes >= 4 and vector > 1 then
   if (aligned) {
@@ -50,7 +50,7 @@ WLM_FN struct wlm_piece wlm_read_piece(const wlm_b_t *b, int aligned) {
 #endif
   }
 % end
-% if paired then
+% if paired and not problem.b_steps then
   /* By words, whatever b is: its first pair may lie across two of them, and then the first word begins before b. */
   (void)aligned;
   const int across = (int)((unsigned long long)b >> 1 & 1u);
@@ -64,19 +64,19 @@ WLM_FN struct wlm_piece wlm_read_piece(const wlm_b_t *b, int aligned) {
 % end
 % else
   (void)aligned;
-% for v = 0, vector - 1 do
-  piece.at[@{v}] = __ldg(b + @{v});
+% for v = 0, count - 1 do
+  piece.at[@{v}] = @{paired and load(2 * v) .. " | (unsigned int)" .. load(2 * v + 1) .. " << 16" or load(v)};
 % end
 % end
   return piece;
 }
 
-WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b, int aligned) {
+WLM_FN struct wlm_piece wlm_load_piece(const wlm_b_t *b@{b_stepped ", long long step"}, int aligned) {
 #if WLM_USES_B
-  return wlm_read_piece(b, aligned);
+  return wlm_read_piece(b@{b_stepped ", step"}, aligned);
 #else
   struct wlm_piece piece;
-  (void)b;
+  (void)b;@{b_stepped " (void)step;"}
   (void)aligned;
 % for v = 0, count - 1 do
   piece.at[@{v}] = 0;
@@ -128,7 +128,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
 % end
     if (args->beta != 0) {
 % for v = 0, vector - 1 do
-      sums.at[@{v}]@{value} += beta * wlm_widen(c[@{v}]);
+      sums.at[@{v}]@{value} += beta * wlm_widen(c[@{in_c(v)}]);
 % end
     }
   }
@@ -136,7 +136,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
   const wlm_c_t c@{v} = wlm_result(args, column + @{v}, sums.at[@{v}]@{value});
 % end
 % if bytes >= 4 and vector > 1 then
-  if (aligned) {
+  if (aligned@{stepped " && args->steps.c == 1"}) {
     struct wlm_piece piece;
 % for v = 0, count - 1 do
 % if paired then
@@ -157,7 +157,7 @@ WLM_FN void wlm_store_piece(const struct wlm_args *args, wlm_c_t *c, long long c
 % end
   (void)aligned;
 % for v = 0, vector - 1 do
-  c[@{v}] = c@{v};
+  c[@{in_c(v)}] = c@{v};
 % end
 }
 % end

@@ -6,7 +6,7 @@ struct __align__(@{chunk}) wlm_places { @{problem.stored_type} at[@{each}]; };
 WLM_FN void wlm_store_places(const struct wlm_args *args, const wlm_c_t *c, struct wlm_sums sums, int aligned) {
   @{problem.stored_type} *arg = wlm_arg_of(args, c);
 % if vector > 1 then
-  if (aligned) {
+  if (aligned@{stepped " && args->steps.c == 1"}) {
 % for first = 0, vector - 1, each do
     struct wlm_places places@{first};
 % for v = 0, each - 1 do
@@ -25,7 +25,7 @@ WLM_FN void wlm_store_places(const struct wlm_args *args, const wlm_c_t *c, stru
 % end
   (void)aligned;
 % for v = 0, vector - 1 do
-  arg[@{v}] = wlm_arg(args, sums.at[@{v}].place);
+  arg[@{in_c(v)}] = wlm_arg(args, sums.at[@{v}].place);
 % end
 }
 

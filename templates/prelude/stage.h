@@ -20,7 +20,7 @@ WLM_FN void wlm_fill_stage(const struct wlm_args *args, struct wlm_stage *stage,
 % end
 % for k = 0, batch - 1 do
 % for c = 0, pieces - 1 do
-  const struct wlm_piece piece@{k}_@{c} = wlm_load_piece(b@{k} + @{c * vector}, aligned);
+  const struct wlm_piece piece@{k}_@{c} = wlm_load_piece(b@{k} + @{in_b(c * vector)}@{b_stepped ", args->steps.b"}, aligned);
 % end
 % end
 % for k = 0, batch - 1 do

@@ -106,7 +106,7 @@ WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *ti
                                 struct wlm_window window) {
   struct wlm_tail tail = {-1, wlm_begin_sums(@{from "0"})};
   if (!part->count) return tail;
-  const wlm_b_t *b = (const wlm_b_t *)args->b + (part->inside ? part->column : 0);
+  const wlm_b_t *b = (const wlm_b_t *)args->b + @{in_b "(part->inside ? part->column : 0)"};
 % if many and not problem.has_operands then
   const int head = wlm_head_of(args, part->inside ? part->column : 0);
 % end
@@ -156,7 +156,7 @@ WLM_FN struct wlm_tail wlm_walk(const struct wlm_args *args, struct wlm_tile *ti
 % for _, way in ipairs(ways "part->aligned") do
       @{way.begin}
 % for j = 0, batch - 1 do
-        piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j}), @{way.aligned});
+        piece@{j} = wlm_load_piece(wlm_b_row(args, b, column@{j})@{b_stepped ", args->steps.b"}, @{way.aligned});
 % end
 % for j = 0, batch - 1 do
 %   include("prelude/load_edge.h", { j = j, place = "part->first + at" .. j, aligned = way.aligned })

@@ -21,6 +21,7 @@ return {
     if 4 * width < problem.n and p.lanes < 32 then return false, "walks A more than four times", "slow" end
     return true
   end,
+  rows_together = function() return 1 end,
   passes = function(p)
     return {
       {

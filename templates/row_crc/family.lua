@@ -14,6 +14,7 @@ return {
     end
     return true
   end,
+  rows_together = function() return 1 end,
   passes = function(p)
     return {
       {

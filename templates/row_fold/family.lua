@@ -14,6 +14,7 @@ return {
     if problem.n > 8 then return false, "keeps all columns in one lane, and n is above 8" end
     return true
   end,
+  rows_together = function(p) return 32 // p.lanes end,
   passes = function(p)
     return { { kernel = "wlm_row_fold", units = "rows", units_per_block = 128 // p.lanes, threads = 128, dependent = true } }
   end,

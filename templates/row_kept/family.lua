@@ -16,6 +16,7 @@ return {
     if p.lanes > 4 and p.lanes * p.vector >= 2 * problem.n then return false, "covers at least twice as many columns as n" end
     return true
   end,
+  rows_together = function(p) return 32 // p.lanes end,
   passes = function(p)
     return {
       {

@@ -10,6 +10,7 @@ return {
     { "rows", { 4, 8 } },            -- of C that a block covers
     { "axis", { "units", "columns" } }, -- whether the next block is further down or further right
   },
+  rows_together = function(p) return 32 // p.columns end,
   passes = function(p)
     return {
       {

@@ -26,6 +26,7 @@ return {
     end
     return true
   end,
+  rows_together = function(p) return math.max(1, 32 // p.threads) end,
   passes = function(p, problem)
     local value = problem.heads == "one" and problem.acc_bytes or problem.rowptr_type == "i64" and 8 or 4
     if problem.has_operands then value = problem.rowptr_type == "i64" and 8 or 4 end -- where its operands are

@@ -25,6 +25,7 @@ return {
     if p.lanes == 32 and 4 * 16 * p.vector >= problem.n then return false, "leaves few rows for a block", "slow" end
     return true
   end,
+  rows_together = function() return 1 end,
   passes = function(p)
     local groups = p.threads // p.lanes
     return {

@@ -16,6 +16,7 @@ return {
     if p.threads * p.batch * problem.n * problem.sum_bytes > 32768 then return false, "keeps more terms than there is shared memory" end
     return true
   end,
+  rows_together = function(p) return 32 // p.lanes end,
   passes = function(p)
     return {
       { kernel = "wlm_row_stage", units = "rows", units_per_block = p.threads // p.lanes, threads = p.threads, dependent = true },

@@ -18,6 +18,7 @@ return {
     if p.lanes > 4 and width >= 2 * problem.n then return false, "covers at least twice as many columns as n", "slow" end
     return true
   end,
+  rows_together = function(p) return 32 // p.lanes end,
   passes = function(p)
     return {
       {

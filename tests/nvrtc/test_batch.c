@@ -1,5 +1,6 @@
-/* Kernels of batches: some candidates of each family compile, use no more registers and spill no more than family.lua
- * allows, and copy no arguments to local memory, for several architectures, widths and types. */
+/* Kernels of batches and of column-major arrays: some candidates of each family compile, use no more registers and
+ * spill no more than family.lua allows, and copy no arguments to local memory, for several architectures, widths and
+ * types. */
 #include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "support/emit_fixture.h"
@@ -13,12 +14,17 @@ static const struct problem {
   wlm_reduce reduce;
   int transpose, arch, argmax;
   wlm_operation operation;
+  int64_t batch;
+  wlm_order order; /* of B and C */
 } problems[] = {
-    {32, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM},  {128, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM},
-    {4, WLM_F32, WLM_MAX, 0, 90, 0, WLM_SPMM},   {64, WLM_F16, WLM_MEAN, 0, 90, 0, WLM_SPMM},
-    {33, WLM_F64, WLM_SUM, 1, 90, 0, WLM_SPMM},  {32, WLM_F32, WLM_SUM, 0, 80, 0, WLM_SPMM},
-    {32, WLM_F32, WLM_SUM, 0, 100, 0, WLM_SPMM}, {32, WLM_F32, WLM_MAX, 0, 90, 1, WLM_SPMM},
-    {64, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SDDMM},
+    {32, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM, 64, 0},  {128, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM, 64, 0},
+    {4, WLM_F32, WLM_MAX, 0, 90, 0, WLM_SPMM, 64, 0},   {64, WLM_F16, WLM_MEAN, 0, 90, 0, WLM_SPMM, 64, 0},
+    {33, WLM_F64, WLM_SUM, 1, 90, 0, WLM_SPMM, 64, 0},  {32, WLM_F32, WLM_SUM, 0, 80, 0, WLM_SPMM, 64, 0},
+    {32, WLM_F32, WLM_SUM, 0, 100, 0, WLM_SPMM, 64, 0}, {32, WLM_F32, WLM_MAX, 0, 90, 1, WLM_SPMM, 64, 0},
+    {64, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SDDMM, 64, 0}, {32, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM, 1, 1},
+    {2, WLM_F32, WLM_SUM, 0, 90, 0, WLM_SPMM, 1, 1},    {8, WLM_F32, WLM_MAX, 0, 90, 1, WLM_SPMM, 1, 1},
+    {64, WLM_F16, WLM_MEAN, 0, 90, 0, WLM_SPMM, 64, 1}, {33, WLM_F64, WLM_SUM, 1, 90, 0, WLM_SPMM, 1, 1},
+    {32, WLM_F32, WLM_SUM, 0, 80, 0, WLM_SPMM, 1, 1},   {128, WLM_F32, WLM_SUM, 0, 100, 0, WLM_SPMM, 1, 1},
 };
 
 /* The number behind `before` in the compiler's log, the largest of several. */
@@ -47,7 +53,7 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
   void *cubin = NULL;
   size_t size;
   GET(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
-  assert_true(program.is_batched);
+  assert_true(program.is_batched == spec->is_batched);
   wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, &cubin, &size, &log);
   if (status != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
   const long registers = largest(log.data, "Used ");
@@ -66,8 +72,9 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
 }
 
 static int check_families(const struct problem *p) {
-  wlm_problem problem = PROBLEM(.n = p->n, .batch = 64, .operation = p->operation, .reduce = p->reduce,
-                                .want_argmax = p->argmax, .transpose = p->transpose, .dense_type = p->type);
+  wlm_problem problem =
+      PROBLEM(.n = p->n, .batch = p->batch, .b_order = p->order, .c_order = p->order, .operation = p->operation,
+              .reduce = p->reduce, .want_argmax = p->argmax, .transpose = p->transpose, .dense_type = p->type);
   wlm_csr csr = CSR(.value_type = p->type, .values = &csr);
   wlmi_limits limits = emit_cuda;
   int more = 0;

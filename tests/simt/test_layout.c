@@ -40,7 +40,8 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
                                          .ldb = to_columns ? by_rows : by_columns,
                                          .c = to.memory,
                                          .ldc = to_columns ? by_columns : by_rows},
-                                        {.count = 1}};
+                                        {.count = 1},
+                                        {1, 1}};
   const wlmi_extent extent = {.rows = lines, .n = n};
   wlmi_launch launch;
   void *kernel = kernels[3 * to_columns + (size == 2 ? 0 : size == 4 ? 1 : 2)];

@@ -107,6 +107,7 @@ FLOORS = {
     "templates/prelude/batch_args.h": 0,
     "templates/prelude/message_args.h": 0,
     "templates/prelude/product_args.h": 0,
+    "templates/prelude/steps_args.h": 0,
     "templates/programs/stats.h": 0,
     "templates/programs/faults.h": 0,
     "core/csr/": 2,

@@ -58,10 +58,10 @@ static wlm_status simt_compile(wlmi_device *device, const wlmi_program *program,
 /* The structs that the source itself declares decide; of a batch the program says it. */
 static simt_args takes(const wlmi_program *program) {
   const char *source = program->source ? program->source : "";
-  return program->is_batched                       ? SIMT_BATCH_ARGS
-         : strstr(source, "struct wlm_attention ") ? SIMT_ATTENTION_ARGS
-         : strstr(source, "struct wlm_operands ")  ? SIMT_MESSAGE_ARGS
-                                                   : SIMT_ARGS;
+  return program->is_batched || program->rows_together ? SIMT_BATCH_ARGS
+         : strstr(source, "struct wlm_attention ")     ? SIMT_ATTENTION_ARGS
+         : strstr(source, "struct wlm_operands ")      ? SIMT_MESSAGE_ARGS
+                                                       : SIMT_ARGS;
 }
 
 static wlm_status load_kernels(simt_module *module, const wlmi_program *program, void *kernels[WLMI_MAX_PASSES]) {
