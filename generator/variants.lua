@@ -487,7 +487,7 @@ function variants.emit(variant, problem, limits)
     workspace = family.workspace and family.workspace(p, problem, limits) or {},
     prepared = family.prepared and family.prepared(p, problem, limits) or {},
     registers = registers > 0 and most_registers(registers, passes) or 0,
-    spilled = family.spilled and family.spilled(p, problem, limits) or 0,
+    spilled = (family.spilled and family.spilled(p, problem, limits) or 0) + (problem.steps and 32 or 0), -- at stores
     deterministic = family.deterministic,
     uses_b = operators.uses_b(problem),
     walks_a = family.walks == "a",
