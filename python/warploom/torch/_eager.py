@@ -246,21 +246,18 @@ class Spmm(Product):
                 used = values if message == "div" else None
                 dvalues = self.edge_products(graph, "values", x, b, used, numbers[0])
         else:
+            need = need_b, need_values
             if self.has_argmax:
                 is_narrow = kept[3].dtype == torch.int16
                 name = "narrow_gradient" if is_narrow else "argmax_gradient"
                 plan = functools.partial(self.plan, graph, name)
                 db, dvalues = _gradients.of_winners(
-                    graph, request, plan, x, kept[3], b, values, need_b, need_values
+                    graph, request, plan, x, kept[3], b, values, need
                 )
             elif request.sample is not None:
-                db, dvalues = _gradients.of_sampled(
-                    graph, request, x, b, values, (need_b, need_values), numbers[0]
-                )
+                db, dvalues = _gradients.of_sampled(graph, request, x, b, values, need, numbers[0])
             else:
-                db, dvalues = _gradients.of_message(
-                    graph, request, x, b, values, None, (need_b, need_values)
-                )
+                db, dvalues = _gradients.of_message(graph, request, x, b, values, None, need)
             db = None if db is None else db.to(x.dtype)
         if need_b and db is None:
             db = x.new_zeros((graph.cols, *request.width))

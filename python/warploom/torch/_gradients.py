@@ -109,13 +109,14 @@ def of_winners(
     argmax: torch.Tensor,
     b: torch.Tensor | None,
     values: torch.Tensor | None,
-    need_b: bool,
-    need_values: bool,
+    need: tuple[bool, bool],
 ) -> Pair:
     """Gradients of the product of a request, of x's or the accumulator's type.
 
     plan: gives the plan of `gradient_request`, which is not made where it is not used.
+    need: whether b's and values' gradients are needed.
     """
+    need_b, need_values = need
     sums = accumulator(x.dtype)
     ordered = request.deterministic and x.is_cuda
     is_alone = b is None and values is None and need_b
@@ -124,7 +125,7 @@ def of_winners(
         return in_halves(graph, request, x.contiguous(), argmax), None
     if ordered and x.numel():  # kernels of a GPU add terms in any order
         request = argmax_request(request, argmax.dtype)._replace(argmax=False)
-        return of_message(graph, request, x, b, values, argmax, (need_b, need_values))
+        return of_message(graph, request, x, b, values, argmax, need)
     db = x.new_empty((graph.cols, *request.width), dtype=sums) if need_b else None
     dvalues = None
     if need_values:

@@ -308,18 +308,12 @@ def test_argmax_gradients_in_order():
         keep_b, _ = _gradients.saved(product.request, True, True)
         operands = (b if keep_b else None, values)
         x = torch.rand_like(c)
+        needs = True, values is not None
+        gradient = functools.partial(product.plan, graph, "argmax_gradient")
         expected = _gradients.of_winners(
-            graph,
-            product.request,
-            functools.partial(product.plan, graph, "argmax_gradient"),
-            x,
-            argmax,
-            *operands,
-            True,
-            values is not None,
+            graph, product.request, gradient, x, argmax, *operands, needs
         )
         request = plan.request._replace(argmax=False)
-        needs = True, values is not None
         found = _gradients.of_message(graph, request, x, *operands, argmax, needs)
         for one, other in zip(found, expected, strict=True):
             assert (one is None) == (other is None)
