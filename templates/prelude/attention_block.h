@@ -21,7 +21,7 @@
  *                                           k-th row from there
  *   wlm_score(args, row_term, edge)         the score; wlm_slope its derivative by the terms
  *   wlm_weight(score, softmax)              the weight, from the numbers of the row that the forward pass stored
- *   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_begin_mix, wlm_combine, wlm_store
+ *   struct wlm_mix    the state of one column: the sum for C and what goes with it; wlm_combine, wlm_store
  *   wlm_init, wlm_message, wlm_reduce   of the sum for C alone: a sum of weight * b */
 % include "prelude/exponentials.h"
 WLM_FN const wlm_acc_t * wlm_row_terms(const struct wlm_args *args, long long row, int head) {
@@ -154,10 +154,6 @@ struct wlm_mix {
   wlm_acc_t value, base, total, largest;
 };
 #define WLM_LEAST @{least}
-WLM_FN struct wlm_mix wlm_begin_mix(void) {
-  const struct wlm_mix mix = {0, WLM_LEAST, 0, WLM_LEAST};
-  return mix;
-}
 /* Factors stay below e^8, which leaves sums room up to 10^35. */
 WLM_FN int wlm_outgrows(wlm_acc_t score, wlm_acc_t base) { return score > base + 8; }
 WLM_FN wlm_acc_t wlm_larger(wlm_acc_t x, wlm_acc_t y) { return y > x ? y : x; }
@@ -181,10 +177,6 @@ WLM_FN void wlm_store_head(const struct wlm_args *args, long long row, int head,
 struct wlm_mix {
   wlm_acc_t value, @{second};
 };
-WLM_FN struct wlm_mix wlm_begin_mix(void) {
-  const struct wlm_mix mix = {0, 0};
-  return mix;
-}
 WLM_FN struct wlm_mix wlm_combine(struct wlm_mix acc, struct wlm_mix x) {
   acc.value += x.value;
   acc.@{second} += x.@{second};
