@@ -37,7 +37,7 @@ _Show = Callable[[str, int, int], None]  # what is measured, and how much of thi
 _WIDTHS = (16, 32, 64, 128, 256, 512, 1024, 2304)
 _ROWS_NAMED = 5  # that lose most
 _TIMED = 5  # runs of a setting
-_TURNS = 3  # in which the best setting and all edges are timed at last
+_TURNS = 3  # in which the setting found and all edges are timed again
 _BAR = 20  # characters of the bar of progress
 _GAIN = 0.95  # of the time with all edges, above which sampling does not pay
 
