@@ -46,7 +46,10 @@ _SUITES = {
     "accuracy": ("ES-SpMM's trade: inference that samples edges", "--sampled --train"),
     "budget": ("budgets of accuracy: what calibrate chooses, held against the test nodes", ""),
     "counters": ("GE-SpMM: load transactions and other counters, read by ncu", ""),
-    "first_step": ("time first training steps in new processes, beside third ones", "--graphs"),
+    "first_step": (
+        "time the first steps of PyG's layers in new processes, beside PyG",
+        "--layers --graphs --modes",
+    ),
     "distributed": (
         "time training steps on one device and on all ranks of torchrun",
         "--models --graphs --split --ranks --calculate",
@@ -78,7 +81,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--layers": {"type": _names, "help": "such as gine,fa or GCN,FiLM; by default all"},
     "--models": {"type": _names, "help": "such as gcn,sage-mean; by default all"},
-    "--modes": {"type": _names, "help": "such as eager,captured; by default all"},
+    "--modes": {"type": _names, "help": "such as eager,captured or later,wait; by default all"},
     "--types": {"type": _names, "help": "such as f32,f16,bf16,autocast; by default f32"},
     "--graphs": {"type": _graphs, "help": "such as 'cora twin:arxiv', separated by spaces"},
     "-n": {"type": _widths, "dest": "widths", "help": "columns, such as 64,128"},

@@ -88,6 +88,7 @@ class Workbench:
         self.data = load_any(name, self.settings).to(self.device)
         self.edge_index = torch.from_numpy(self.data.graph.edges()).to(self.device)
         self._models: dict[tuple[str, int], Stack] = {}
+        self._tried: dict[tuple[str, int], list[tuple[float, float]]] = {}
 
     def model(self, kind: str, seed: int) -> Stack:
         """A model that was trained with all edges."""
@@ -107,6 +108,18 @@ class Workbench:
     def test_metric(self, model: nn.Module) -> float:
         return metric_of(self.infer(model), self.data.labels, self.data.test)
 
+    def best_us(self, case: Case, found: Sampling, exact_us: float, least: float) -> float:
+        """The least time of a setting, of all, whose metric on the test nodes is at least this."""
+        key, model = (case.model, case.seed), self.model(case.model, case.seed)
+        if key not in self._tried:
+            self._tried[key] = []
+            for setting in _settings(found, self.settings.widths):
+                with sampling(setting):
+                    us = self.seconds(model) * 1e6
+                    if us < exact_us:
+                        self._tried[key].append((us, self.test_metric(model)))
+        return min((us for us, metric in self._tried[key] if metric >= least), default=exact_us)
+
     def seconds(self, model: nn.Module) -> float:
         """The median time of an inference."""
         times = []
@@ -119,7 +132,7 @@ class Workbench:
         return statistics.median(times[1:])
 
 
-def _others(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:
+def _settings(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:
     """One strategy and S in each subset of the layers."""
     names = list(found.layers)
     for strategy, width, subset in product(SAMPLES, widths, product((0, 1), repeat=len(names))):
@@ -134,7 +147,7 @@ def _others(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:
 def run_case(case: Case, bench: Workbench) -> Line:
     bench.open(case.graph)
     data = bench.data
-    with warploom.pyg.accelerate():
+    with warploom.pyg.accelerate(wait=True):
         model = bench.model(case.model, case.seed)
         exact = bench.test_metric(model)
         mask = torch.zeros(data.graph.nodes, dtype=torch.bool, device=bench.device)
@@ -155,12 +168,8 @@ def run_case(case: Case, bench: Workbench) -> Line:
             sampled, us = bench.test_metric(model), bench.seconds(model) * 1e6
         is_held, best = exact - sampled <= case.budget, None
         if case.seed == 0:  # whose settings take long to try
-            best = min(us, exact_us) if is_held else exact_us
-            for other in _others(found, bench.settings.widths):
-                with sampling(other):
-                    other_us = bench.seconds(model) * 1e6
-                    if other_us < best and exact - bench.test_metric(model) <= case.budget:
-                        best = other_us
+            best = bench.best_us(case, found, exact_us, exact - case.budget)
+            best = min(best, us, exact_us) if is_held else min(best, exact_us)
     return {
         **data.facts(),
         "exact_metric": exact,

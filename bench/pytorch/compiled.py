@@ -2,7 +2,7 @@
 
 A line has the time of a whole step (forward, cross entropy, backward and Adam) on the host's clock,
 on warploom and in PyG. Both run in the same way. PyG has what lets it be captured: `cached=True`,
-and self loops in the edges.
+and self loops in the edges. A model named `gcn-default` has its layers as they are made by default.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ OPTIONS = {
     "gat": {"add_self_loops": False},
     "gatv2": {"add_self_loops": False},
 }
-MODELS = ("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2")
+DEFAULT = "-default"  # at the end of a model's name
+MODELS = (
+    *("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2"),
+    *(kind + DEFAULT for kind in OPTIONS),
+)
 
 
 class Case(NamedTuple):
@@ -84,8 +88,8 @@ class _Inputs(FullBatch):
         loops = torch.arange(len(self.x), device=self.device).expand(2, -1)
         self.with_loops = torch.cat([self.edge_index, loops], 1)
 
-    def training(self, kind: str, model: Model, capturable: bool) -> Training:
-        edges = self.with_loops if kind in OPTIONS else self.edge_index
+    def training(self, name: str, model: Model, capturable: bool) -> Training:
+        edges = self.with_loops if name in OPTIONS else self.edge_index
         return Training(model, lambda: (self.x, edges, self.labels), capturable)
 
 
@@ -181,8 +185,9 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
 
     def make() -> Model:
         n, options = settings.n, OPTIONS.get(case.model, {})
-        first = layer(case.model, n, n, HEADS, **options)
-        return Model(first, layer(case.model, n, CLASSES, **options)).to(inputs.device)
+        kind = case.model.removesuffix(DEFAULT)
+        first = layer(kind, n, n, HEADS, **options)
+        return Model(first, layer(kind, n, CLASSES, **options)).to(inputs.device)
 
     models = make_models(("warploom", "pyg", "expected"), make)
     expected = inputs.training(case.model, models.pop("expected"), False)

@@ -1,145 +1,220 @@
-"""The first training step of models in a new process with empty caches, beside their third.
+"""The first training steps of a layer, in a new process with empty caches, beside PyG's.
 
-Every case runs in a process of its own, in which GCN, SAGE max, GAT, GATv2 and Transformer train
-one after the other, first all of them with PyG alone, so that CUDA and PyTorch are up.
+A step is that of suite "layers". PyG takes its steps first, and before them those of another layer
+of the kind, so that CUDA, PyTorch and PyG are up.
 """
 
 from __future__ import annotations
 
-import json
+import copy
+import multiprocessing
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from itertools import product
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 import warploom
-from bench.pytorch.cases import Suite
-from bench.pytorch.datasets import load_dataset
+from bench.pytorch.cases import Suite, describe
 from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.models import layer
-from bench.pytorch.steps import Model, Training
+from bench.pytorch.layer_cases import CASES
+from bench.pytorch.layers import call_of, make_step, served, shape_of
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
 from warploom import pyg
+from warploom.pyg._propagate import COMPILING
 
-STEPS = 3
-HEADS = 4
-FEATURES = 64  # between the two layers, and out
-KINDS = ("gcn", "sage-max", "gat", "gatv2", "transformer")
-LAYERS = {kind: partial(layer, kind, heads=HEADS) for kind in KINDS}  # of inputs and outputs
+STEPS = 200  # at most so many of PyG, and so many of ours are listed
+SETTLED = 20  # steps in a row for which nothing compiles
+SECONDS = 2.0  # of steps at least, since kernels that were measured come later
+LIMIT = 20.0  # seconds of steps at most
+CALLS = ("later", "wait")
+AHEAD = 3  # processes that import what they need while another one measures
 
 
 class Case(NamedTuple):
+    """calls: "wait" for their kernels, or PyG computes them until their kernels are there."""
+
+    layer: str
     graph: str
+    calls: str
     archive: str  # "shipped" or "none"
     compiler: str  # "nvrtc", the host's "cc", or "none"
 
 
 @dataclass(frozen=True)
 class Settings(GraphSettings):
-    graphs: tuple[str, ...] = ("cora",)
+    """The settings of a run. n: columns of the features and of the results, an even number."""
+
+    graphs: tuple[str, ...] = ("pubmed", "random:3300:2/new")
+    layers: tuple[str, ...] = tuple(CASES)
+    modes: tuple[str, ...] = CALLS
+    n: int = 64
+    seconds: float = SECONDS
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for graph in settings.graphs:
-        if settings.device == "cpu":
-            yield Case(graph, "none", "cc")
-            continue
-        yield Case(graph, "none", "nvrtc")
-        yield Case(graph, "shipped", "nvrtc")
-        yield Case(graph, "shipped", "none")
+    settings.check_names("layers", CASES)
+    settings.check_names("modes", CALLS)
+    kernels = [("none", "cc")]
+    if settings.device != "cpu":
+        kernels = [("none", "nvrtc"), ("shipped", "nvrtc"), ("shipped", "none")]
+    for (archive, compiler), graph, calls, layer in product(
+        kernels, settings.graphs, settings.modes, settings.layers
+    ):
+        yield Case(layer, graph, calls, archive, compiler)
 
 
 # ---- the process of a case ----------------------------------------------------------------------
 
 
-def _times(kind: str, x: Tensor, edges: Tensor, labels: Tensor, accelerated: bool) -> list[float]:
-    """Return the milliseconds of the first steps of a new model."""
-    torch.manual_seed(3)
-    model = Model(LAYERS[kind](x.size(1), FEATURES), LAYERS[kind](FEATURES, FEATURES)).to(x.device)
-    training = Training(model, lambda: (x, edges, labels), False)
-    times = []
-    with pyg.accelerate() if accelerated else nullcontext():
-        for _ in range(STEPS):
-            synchronise(x.device)
-            begin = time.perf_counter()
-            training.step()
-            synchronise(x.device)
-            times.append(1e3 * (time.perf_counter() - begin))
+def _milliseconds(step: Callable[[], object], device: torch.device) -> float:
+    begin = time.perf_counter()
+    step()
+    synchronise(device)
+    return 1e3 * (time.perf_counter() - begin)
+
+
+def _steps_of_pyg(step: Callable[[], object], device: torch.device, seconds: float) -> list[float]:
+    times: list[float] = []
+    begin = time.perf_counter()
+    while not times or (len(times) < STEPS and time.perf_counter() - begin < seconds):
+        times.append(_milliseconds(step, device))
     return times
 
 
-def _run_process(graph: str, data: str, device: str, archive: str) -> None:
-    """Train all models and print their times as JSON."""
-    if archive == "none":
-        warploom.configure(kernel_archive="")
-    dataset = load_dataset(graph, Path(data)).to(torch.device(device))
-    coo = torch.from_numpy(dataset.graph.edges()).to(device)
-    labels = dataset.labels.clamp(0, FEATURES - 1)
-    for kind in LAYERS:
-        _times(kind, dataset.x, coo, labels, accelerated=False)
-    found = {kind: _times(kind, dataset.x, coo, labels, accelerated=True) for kind in LAYERS}
-    print(json.dumps(found))
+def own_steps(
+    step: Callable[[], object], device: torch.device, least: float
+) -> tuple[list[float], list[str | None]]:
+    """The time of each step, and why PyG computed it, until nothing compiles any more."""
+    times: list[float] = []
+    reasons: list[str | None] = []
+    begin = time.perf_counter()
+    pyg.report(reset=True)
+    while True:
+        times.append(_milliseconds(step, device))
+        reasons.append(served()[1])
+        passed = time.perf_counter() - begin
+        is_settled = len(times) >= SETTLED and not any(
+            COMPILING in (reason or "") for reason in reasons[-SETTLED:]
+        )
+        if passed > LIMIT or (is_settled and passed > least):
+            return times, reasons
+
+
+def _run_process(case: Case, settings: Settings) -> Line:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
+        if case.compiler == "none":
+            os.environ["WARPLOOM_NVRTC"] = os.path.join(folder, "hidden")
+        if case.archive == "none":
+            warploom.configure(kernel_archive="")
+        return _train(case, settings)
+
+
+def _train(case: Case, settings: Settings) -> Line:
+    shape = shape_of(case.graph, settings, settings.n)
+    device = shape.device
+    torch.manual_seed(3)
+    plain = CASES[case.layer].make(shape).to(device, torch.float32)
+    call = call_of(case.layer, case.graph, shape)
+    with torch.no_grad():
+        upstream = torch.randn_like(call.of(plain))
+
+    def new_step(options: dict[str, Any] | None) -> Callable[[], list[Tensor]]:
+        return make_step(copy.deepcopy(plain), call.counted(), upstream, options)
+
+    for _ in range(2):  # of which the first brings all up
+        other = _steps_of_pyg(new_step(None), device, settings.seconds / 2)
+    own = new_step({"wait": case.calls == "wait"})
+    times, reasons = own_steps(own, device, settings.seconds)
+    slowest = max(times)
+    compiling = [number for number, reason in enumerate(reasons) if COMPILING in (reason or "")]
+    return {
+        "first_ms": times[0],
+        "slowest_ms": slowest,
+        "slowest_step": times.index(slowest),
+        "last_ms": statistics.median(times[-SETTLED:]),
+        "over_ms": slowest - max(other),
+        "served_from": compiling[-1] + 1 if compiling else 0,
+        "reason": reasons[-1],
+        "pyg_first_ms": other[0],
+        "pyg_slowest_ms": max(other),
+        "pyg_ms": statistics.median(other),
+        "steps_ms": [round(one, 2) for one in times[:STEPS]],
+    }
 
 
 # ---- the cases ----------------------------------------------------------------------------------
 
 
-def _sample(case: Case, settings: Settings) -> dict[str, list[float]]:
-    """Return the times of a new process with empty caches."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "XDG_CACHE_HOME": folder, "XDG_DATA_HOME": folder}
-        if case.compiler == "none":
-            environment["WARPLOOM_NVRTC"] = os.path.join(folder, "hidden")
-        arguments = [case.graph, str(settings.data), settings.device, case.archive]
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.pytorch.first_step", *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise RuntimeError(f"the process ended with {done.returncode}: {last[0]}")
-    found: dict[str, list[float]] = json.loads(done.stdout)
-    return found
+class Processes:
+    """New processes for one case each. Some are started ahead, since their imports take seconds.
+
+    A forked process could not use CUDA, which the import of PyG begins to use.
+    """
+
+    def __init__(self, ahead: int) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._ready = deque(self._start() for _ in range(ahead))
+
+    def _start(self) -> Connection:
+        own, other = self._context.Pipe()
+        self._context.Process(target=_serve, args=(other,), daemon=True).start()
+        other.close()
+        return own
+
+    def run(self, case: Case, settings: Settings) -> Line:
+        self._ready.append(self._start())
+        with self._ready.popleft() as process:
+            process.send((case, settings))
+            try:
+                found: Line | Exception = process.recv()
+            except EOFError:
+                found = RuntimeError("the process ended without an answer")
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def measure(self, case: Case, settings: Settings) -> Line:
+        """The line of a case: that of the sample whose slowest step is the median."""
+        lines = [self.run(case, settings) for _ in range(settings.samples)]
+        return sorted(lines, key=_slowest)[len(lines) // 2]
 
 
-def measure(case: Case, settings: Settings) -> Line:
-    """Return the line of a case: medians of the samples, in milliseconds."""
-    samples = [_sample(case, settings) for _ in range(settings.samples)]
+def _slowest(line: Line) -> Any:
+    return line["slowest_ms"]
 
-    def median(of: Callable[[list[float]], float]) -> dict[str, float]:
-        return {k: round(statistics.median(of(s[k]) for s in samples), 3) for k in LAYERS}
 
-    return {
-        "first_ms": median(lambda times: times[0]),
-        "third_ms": median(lambda times: times[2]),
-        "extra_ms": median(lambda times: times[0] - times[2]),
-        "samples": settings.samples,
-    }
+def _serve(given: Connection) -> None:
+    found: Line | Exception
+    try:
+        found = _run_process(*given.recv())
+    except EOFError:  # no case was left for this process
+        return
+    except Exception as error:
+        found = RuntimeError(describe(error))
+    given.send(found)
+
+
+def _start(settings: Settings) -> Callable[[Case], Line]:
+    processes = Processes(0 if settings.device == "cpu" else AHEAD)
+    return partial(processes.measure, settings=settings)
 
 
 SUITE = Suite(
     Settings,
-    {"graphs": ("random:60:4",), "samples": 1},
+    {"graphs": ("random:60:4",), "layers": ("GCN", "GAT"), "samples": 1, "n": 8, "seconds": 0.2},
     cases,
-    lambda settings: partial(measure, settings=settings),
-    ("first_ms", "third_ms", "extra_ms"),
+    _start,
+    ("first_ms", "slowest_ms", "last_ms", "served_from", "pyg_first_ms", "pyg_slowest_ms"),
 )
-
-
-if __name__ == "__main__":
-    _run_process(*sys.argv[1:])

@@ -69,14 +69,14 @@ def cases(settings: Settings) -> Iterator[Case]:
         yield Case(layer, graph, settings.n, of_numbers)
 
 
-def _shape(name: str, settings: Settings) -> Shape:
+def shape_of(name: str, settings: GraphSettings, n: int) -> Shape:
+    """The sizes of a graph and of a layer with n columns."""
     graph = settings.load(name.removesuffix(NEW))
     edge_index = torch.from_numpy(graph.edges()).to(settings.device)
-    n = settings.n
     return Shape(edge_index, graph.nodes, n, n, n // 2, EDGE_FEATURES, torch.float32)
 
 
-class _Call(NamedTuple):
+class Call(NamedTuple):
     """What a layer is called with. steps: their numbers, each of which leaves out as many of the
     first edges; None: all steps have the same edge_index."""
 
@@ -97,16 +97,27 @@ class _Call(NamedTuple):
         with torch.autocast(edges.device.type, torch.bfloat16, enabled=self.is_autocast):
             return layer(edge_index=edges, **inputs)  # type: ignore[no-any-return]
 
-    def counted(self) -> _Call:
+    def counted(self) -> Call:
         """The same for steps that are counted from 0 on."""
         return self if self.steps is None else self._replace(steps=count())
 
 
-def _step(layer: Any, call: _Call, upstream: Tensor, own: bool) -> Callable[[], list[Tensor]]:
-    """A function that returns the result and all gradients."""
+def call_of(layer: str, graph: str, shape: Shape) -> Call:
+    """What a layer on a graph is called with, whose first step has all edges."""
+    inputs = CASES[layer].inputs(shape)
+    for name in ("x", "x_0"):
+        if name in inputs:
+            inputs[name].requires_grad_()
+    return Call(inputs, shape.edge_index, False, count() if graph.endswith(NEW) else None)
+
+
+def make_step(
+    layer: Any, call: Call, upstream: Tensor, options: dict[str, Any] | None
+) -> Callable[[], list[Tensor]]:
+    """A function that returns the result and all gradients. options: of `accelerate`; None: PyG."""
 
     def forward() -> Tensor:
-        with pyg.accelerate() if own else nullcontext():
+        with nullcontext() if options is None else pyg.accelerate(**options):
             return call.of(layer)
 
     return step_of(forward, (*call.inputs.values(), *layer.parameters()), upstream)
@@ -122,14 +133,14 @@ def _error(found: list[Tensor], expected: list[Tensor]) -> float:
     )
 
 
-def _served() -> tuple[bool, str | None]:
+def served() -> tuple[bool, str | None]:
     """Whether warploom served all calls since the last report, and the reasons of the others."""
     calls = pyg.report(reset=True)
     reasons = {reason for counts in calls.values() for reason in counts} - {"warploom"}
     return bool(calls) and not reasons, "; ".join(sorted(reasons)) or None
 
 
-def _in_float64(layer: Any, call: _Call, upstream: Tensor) -> list[Tensor]:
+def _in_float64(layer: Any, call: Call, upstream: Tensor) -> list[Tensor]:
     """The step of a copy of a layer of PyG with the same numbers in float64."""
     wide = copy.deepcopy(layer).double()
     inputs = {
@@ -137,7 +148,7 @@ def _in_float64(layer: Any, call: _Call, upstream: Tensor) -> list[Tensor]:
         for name, x in call.inputs.items()
     }
     wide_call = call._replace(inputs=inputs, is_autocast=False)
-    return _step(wide, wide_call, upstream.double(), False)()
+    return make_step(wide, wide_call, upstream.double(), None)()
 
 
 def _errors(case: Case, found: list[Tensor], other: list[Tensor], exact: list[Tensor]) -> Line:
@@ -162,31 +173,28 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
     shape = replace(shape, dtype=TYPES[case.type])
     torch.manual_seed(3)
     plain = CASES[case.layer].make(shape).to(shape.device, shape.dtype)
-    inputs = CASES[case.layer].inputs(shape)
-    for name in ("x", "x_0"):
-        if name in inputs:
-            inputs[name].requires_grad_()
-    same = repeat(1) if case.graph.endswith(NEW) else None  # what is compared has these edges
-    call = _Call(inputs, shape.edge_index, case.type == "autocast", same)
+    call = call_of(case.layer, case.graph, shape)._replace(is_autocast=case.type == "autocast")
+    if call.steps is not None:  # what is compared has these edges
+        call = call._replace(steps=repeat(1))
     with torch.no_grad():
         upstream = torch.randn_like(call.of(plain))
     layer = copy.deepcopy(plain)
-    own = _step(layer, call, upstream, True)
+    own = make_step(layer, call, upstream, {"wait": True})
     for _ in range(2):
         own()
     pyg.report(reset=True)
     found = own()
-    served, reason = _served()
+    is_served, reason = served()
     run_as_in_pyg(plain)
-    other = _step(plain, call, upstream, False)
+    other = make_step(plain, call, upstream, None)
     expected = other()
     exact = expected if case.type == "f32" else _in_float64(plain, call, upstream)
     errors = _errors(case, found, expected, exact)
     del found, expected, exact
-    own = _step(layer, call.counted(), upstream, True)
-    other = _step(plain, call.counted(), upstream, False)
+    own = make_step(layer, call.counted(), upstream, {"wait": True})
+    other = make_step(plain, call.counted(), upstream, None)
     times = time_beside_pyg({"warploom": own, "pyg": other}, shape.device, settings.samples)
-    line: Line = {"served": served, "reason": reason, **times, **errors}
+    line: Line = {"served": is_served, "reason": reason, **times, **errors}
     if shape.device.type == "cuda":
         line["gpu_us"] = profile_kernels(own, PROFILED_CALLS)
         line["pyg_gpu_us"] = profile_kernels(other, PROFILED_CALLS)
@@ -197,6 +205,6 @@ SUITE = Suite(
     Settings,
     {"graphs": ("random:300:6",), "n": 8, "samples": 2},
     cases,
-    by_graph(_shape, _run_case),
+    by_graph(lambda name, settings: shape_of(name, settings, settings.n), _run_case),
     ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err"),
 )

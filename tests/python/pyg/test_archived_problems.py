@@ -5,17 +5,21 @@ To write the table again, run this test with WARPLOOM_UPDATE_GOLDEN=1.
 """
 
 import os
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from bench.pytorch.first_step import FEATURES, LAYERS
+from bench.pytorch.models import layer
 from bench.pytorch.steps import Model, Training
 from small_graphs import edges, features
 from warploom import pyg
 from warploom.torch import _plan
 
 TABLE = Path(__file__).parents[2] / "problems_of_models.tsv"
+FEATURES = 64  # between the two layers, and out
+KINDS = ("gcn", "sage-max", "gat", "gatv2", "transformer")
+LAYERS = {kind: partial(layer, kind, heads=4) for kind in KINDS}  # of inputs and outputs
 TYPES = {
     None: "none",
     torch.float32: "f32",
