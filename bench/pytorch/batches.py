@@ -260,7 +260,7 @@ def measure(case: Case, kept: _Kept) -> Line:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     pyg.report(reset=True)
-    with nullcontext() if case.mode.startswith("pyg") else pyg.accelerate():
+    with nullcontext() if case.mode.startswith("pyg") else pyg.accelerate(wait=True):
         training = _Training(program, batches, case.mode, device)
         training.run(batches, kept.settings.warm_up)
     torch.compiler.reset()
@@ -289,7 +289,7 @@ def _epochs(case: Case, kept: _Kept) -> Line:
         _dataset(max(int(20480 * scale), 4 * size)), size, shuffle=True, num_workers=workers,
         persistent_workers=workers > 0,
     )  # fmt: skip
-    with pyg.accelerate():
+    with pyg.accelerate(wait=True):
         training = _Training(program, list(islice(loader, 2)), "captured", device)
         training.loader = pyg.padded(loader, device=device)
 

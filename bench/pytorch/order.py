@@ -121,7 +121,7 @@ class _Training:
         self._step: Callable[[], Tensor] = warploom.torch.capture(step) if captures else step
 
     def __call__(self) -> Tensor:
-        with nullcontext() if self.options is None else pyg.accelerate(**self.options):
+        with nullcontext() if self.options is None else pyg.accelerate(wait=True, **self.options):
             return self._step()
 
 

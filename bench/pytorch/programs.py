@@ -400,7 +400,7 @@ def measure(case: Case, settings: Settings) -> Line:
         program = PROGRAMS[case.program](settings.scale)
         fixed = program.is_fixed()
         batches = cycle([program.batches.to(device)]) if fixed else program.batches
-        with pyg.accelerate() if accelerated else nullcontext():
+        with pyg.accelerate(wait=True) if accelerated else nullcontext():
             first = next(batches) if fixed else next(program.batches).to(device)
             if not fixed:  # both models get the same batches
                 batches = PROGRAMS[case.program](settings.scale).batches
@@ -414,7 +414,7 @@ def measure(case: Case, settings: Settings) -> Line:
         data = batch.to(device)
         # The first of both meets shapes for which the allocator has no memory.
         for training in (own, other) if number % 2 else (other, own):
-            with pyg.accelerate() if training is own else nullcontext():
+            with pyg.accelerate(wait=True) if training is own else nullcontext():
                 training.step(*(() if captures and training is own else (data,)))
     times, pyg_times = own.times[WARM_UP:], other.times[WARM_UP:]
     pairs = list(zip(own.losses, other.losses))[:5]

@@ -80,8 +80,8 @@ def enable(
     reorder: False keeps PyG's order of products where another takes less time.
     keep: bytes that products of constant features may take; 0 keeps none. By default they take at
         most a quarter of the free memory.
-    wait: False lets PyG compute the first calls of a layer on a GPU, until their kernels were
-        compiled on other threads. By default the calls wait.
+    wait: True lets the first calls of a layer on a GPU wait until their kernels are compiled. By
+        default PyG computes them meanwhile.
     sampling: as of `warploom.torch.sampling`: layers sample edges as the setting or file says.
 
     None = as the `enable` before. The first call wraps methods of PyG, which stay wrapped and pass
@@ -97,6 +97,8 @@ def enable(
         _install()
         last = _switch.options()
         new = {name: value for name, value in given.items() if value is not None}
+        if _switch.enabled == 0:
+            new.setdefault("wait", False)
         _switch.all_options.append(last._replace(**new))
         _switch.enabled += 1
         _sampled.append(sampled)
@@ -138,6 +140,7 @@ def accelerate(
 def convert(module: _Module) -> _Module:
     """Run the layers of this module on warploom from now on. Returns the module.
 
+    Its calls wait for their kernels, unless they are inside of `accelerate()`.
     Copies and pickles stay converted in processes that have called `convert` or `enable`.
     """
     with _lock:

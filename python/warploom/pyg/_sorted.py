@@ -108,6 +108,7 @@ def peek(
 
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any) -> Graph:
     """The graph of a first use: nothing waits for the device."""
+    _later.need_context(edge_index)
     if edge_index.layout is torch.sparse_csr:
         with recordable():
             return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from warploom import _arguments
 from warploom._problem import SAMPLES
-from warploom.torch import _sampling
+from warploom.torch import _later, _sampling
 from warploom.torch._eager import spmm
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Sample
@@ -370,6 +370,7 @@ def _nodes_of(data: Any) -> Tensor:
     return nodes
 
 
+@_later.timed()
 def calibrate(
     model: nn.Module,
     data: Any,

@@ -11,16 +11,16 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 
 from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import has_global_hooks, is_deterministic, saves_by_hooks
-from warploom.torch._plan import is_captured
+from warploom.torch._plan import context, is_captured
 
 DEVICES = ("cuda",)  # whose kernels compile while another code computes
 THREADS = 8
@@ -40,19 +40,25 @@ class NotReady(Exception):
 
 
 class _Thread(threading.local):
-    """What this thread runs: a module that has other code for calls that are not ready. None: each
-    call waits."""
+    """What this thread runs.
+
+    module: one that has other code for calls that are not ready; None: each call waits.
+    is_timed: calls wait as well, since what they take is measured.
+    """
 
     module: torch.nn.Module | None = None
+    is_timed = False
 
 
 thread = _Thread()
 _pool: futures.Executor | None = None
+_contexts: dict[int, Job] = {}  # what makes those of devices, by index
 
 
 def _after_fork() -> None:
     global _pool
     _pool = None
+    _contexts.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -70,7 +76,9 @@ def must_wait() -> bool:
     each step, a step that is captured is warmed up with the kernels that it replays, and hooks
     would see a call twice that is refused behind them.
     """
-    if saves_by_hooks() or is_deterministic() or step_of_thread.is_replayed or has_global_hooks():
+    if thread.is_timed or saves_by_hooks() or is_deterministic():
+        return True
+    if step_of_thread.is_replayed or has_global_hooks():
         return True
     module = thread.module
     return module is not None and any(
@@ -82,6 +90,27 @@ def must_wait() -> bool:
 def may_refuse(tensor: torch.Tensor) -> bool:
     """Whether a call on the device of this tensor may be refused."""
     return thread.module is not None and tensor.device.type in DEVICES and not must_wait()
+
+
+@contextmanager
+def timed() -> Iterator[None]:
+    """Let the calls of this thread wait for their kernels."""
+    before, thread.is_timed = thread.is_timed, True
+    try:
+        yield
+    finally:
+        thread.is_timed = before
+
+
+def need_context(tensor: torch.Tensor) -> None:
+    """Raise NotReady while another thread makes the context of the tensor's device, which reads
+    databases and loads compilers."""
+    index = tensor.get_device()
+    job = _contexts.get(index)
+    if (job is None or not is_done(job)) and may_refuse(tensor):
+        if job is None:
+            job = _contexts[index] = (_submit(context, index),)
+        raise NotReady(job)
 
 
 def is_ready(graph: Any) -> bool:
@@ -143,13 +172,17 @@ def _is_large(graph: Any, operands: Sequence[Any]) -> bool:
 
 
 def _start(graph: Any, parts: Sequence[Callable[[], Any]]) -> Job:
-    global _pool
-    if _pool is None:
-        _pool = futures.ThreadPoolExecutor(THREADS, "warploom-compile", _leave_captures)
     ready = None
     if graph.index >= 0:
         ready = torch.cuda.current_stream(graph.index).record_event()
-    return tuple([_pool.submit(_run, part, graph.index, ready) for part in parts])
+    return tuple([_submit(_run, part, graph.index, ready) for part in parts])
+
+
+def _submit(function: Callable[..., Any], *arguments: Any) -> futures.Future[None]:
+    global _pool
+    if _pool is None:
+        _pool = futures.ThreadPoolExecutor(THREADS, "warploom-compile", _leave_captures)
+    return _pool.submit(function, *arguments)
 
 
 def _leave_captures() -> None:

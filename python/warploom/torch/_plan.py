@@ -164,7 +164,10 @@ def _gpu_context(index: int) -> Any:
 
 def context(index: int) -> Any:
     """Return the context of GPU `index`, with torch's memory, or of the host for -1."""
-    return _library.context("host") if index < 0 else _gpu_context(index)
+    if index < 0:
+        return _library.context("host")
+    with lock:
+        return _gpu_context(index)
 
 
 def current_stream(index: int) -> int:
@@ -191,7 +194,7 @@ _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 _steps = lib.warploom_steps
-lock = threading.RLock()  # held while matrices are created, and plans of moved ones
+lock = threading.RLock()  # held while contexts, matrices, and plans of moved ones are created
 _locks: dict[Any, Any] = {}  # by matrices and request, while threads make this plan
 
 

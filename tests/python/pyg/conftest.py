@@ -1,4 +1,5 @@
-"""Messages of small graphs on the CPU are traced too, though PyG computes them as fast."""
+"""Messages of small graphs on the CPU are traced too, though PyG computes them as fast, and calls
+on a GPU wait for their kernels."""
 
 import pytest
 
@@ -7,6 +8,7 @@ import pytest
 def _trace_all(monkeypatch):
     checks = pytest.importorskip("warploom.pyg._checks")
     monkeypatch.setattr(checks, "LEAST_WORK", {})
+    monkeypatch.setattr("warploom.torch._later.DEVICES", ())
     monkeypatch.setattr("warploom.pyg._walks.SLOW_REPEATS", ())
 
 

@@ -17,6 +17,7 @@ from warploom.pyg import _propagate
 from warploom.torch import _capture, _graph, _later, _plan
 
 COMPILING = "its kernels are being compiled"
+SERVED = "warploom"
 LAYERS = {
     "SAGE": lambda: pyg.SAGEConv(8, 5, aggr="max"),
     "GAT": lambda: pyg.GATConv(8, 5, heads=2),
@@ -51,6 +52,7 @@ def fresh(monkeypatch):
     """Nothing is ready."""
     monkeypatch.setattr(_later, "DEVICES", ("cpu",))
     monkeypatch.setattr(_graph, "_once", {})
+    monkeypatch.setattr(_later, "_contexts", {-1: ()})
     warploom.pyg.report(reset=True)
     yield
     warploom.pyg.report(reset=True)
@@ -112,6 +114,32 @@ def test_pyg_computes_until_all_kernels_are_there(name, held, plans):
     assert plans and not held.given
 
 
+def test_a_device_is_opened_meanwhile(held, monkeypatch):
+    opened = []
+    monkeypatch.setattr(_later, "_contexts", {})
+    monkeypatch.setattr(_later, "context", opened.append)
+    layer, edge_index = pyg.SAGEConv(8, 5), graph()
+    with warploom.pyg.accelerate():
+        for _ in range(2):
+            step(layer, edge_index)
+        assert not opened and len(held.given) == 1
+        held.run()
+        assert opened == [-1]
+        step(layer, edge_index)
+        assert held.given  # of the kernels
+    assert counts(layer) == {COMPILING: 3}
+
+
+@pytest.mark.parametrize("wait", [None, False, True])
+def test_accelerate_does_not_wait_by_default(wait, held):
+    layer = warploom.pyg.convert(pyg.SAGEConv(8, 5))
+    with warploom.pyg.accelerate(wait=wait), warploom.pyg.accelerate():
+        step(layer, graph())
+    assert counts(layer) == {SERVED if wait else COMPILING: 1}
+    step(layer, graph())
+    assert counts(layer) == {SERVED: 1}
+
+
 @contextlib.contextmanager
 def deterministic():
     torch.use_deterministic_algorithms(True)
@@ -130,6 +158,7 @@ WAITS = {
     "deterministic": deterministic,
     "hooks": saved_by_hooks,
     "captured": lambda: _capture._replayed(False),
+    "timed": _later.timed,
 }
 
 
