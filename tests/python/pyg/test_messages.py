@@ -281,6 +281,10 @@ def clamped(self, x_i, x_j, w):
     return (x_j - x_i).clamp(min=-0.5).pow(2) * torch.nn.functional.elu(w + x_j)
 
 
+def clamped_above(self, x_i, x_j):
+    return 2 - (x_j - x_i).clamp(max=0.5) * x_j
+
+
 def mean_of_line(self, x_i, x_j):
     return x_j - (x_i * x_j).mean(dim=-1, keepdim=True)
 
@@ -309,7 +313,7 @@ def numbers(self, x_j, w):
     "message",
     [
         *(relu_of_both, in_place, heads, halves, shared, of_edges, of_one_end, clamped),
-        *(mean_of_line, numbers, copies, narrow_in_place),
+        *(clamped_above, mean_of_line, numbers, copies, narrow_in_place),
     ],
 )
 @pytest.mark.parametrize("aggr", ["sum", "max"])
@@ -390,6 +394,10 @@ def two_layers(self, x_i, x_j):
     return self.lin(torch.relu(x_i + x_j))
 
 
+def joins(self, x_i, x_j):
+    return self.lin(torch.cat([x_i[:, :4] * x_j[:, :4], x_j[:, 4:]], dim=-1))
+
+
 def drops(self, x_j):
     return torch.nn.functional.dropout(x_j, 0.5)
 
@@ -444,6 +452,7 @@ REASONS = {
     over_all: "the message reduces over all edges",
     along_edges: "the message calls cumsum of features of edges",
     two_layers: "the message ends with a linear map of both ends before its max",
+    joins: "the message joins computed values",
     drops: "the message calls dropout of features of edges",
     mixes: "the message mixes edges and features in a view",
     without_gradients: "the message turns gradients on or off",

@@ -129,6 +129,20 @@ def test_second_derivatives(case, transpose):
         torch.testing.assert_close(gradient, reference, rtol=1e-8, atol=1e-8)
 
 
+def test_second_derivatives_of_large_scores():
+    """A softmax does not change when all scores of a row grow by a number."""
+    graph = Graph.from_edge_index(edges_of(), rows=ROWS, cols=COLS)
+    score, b = draw((EDGES, 1), 1, torch.float64), draw((COLS, 3), 2, torch.float64)
+    upstream = draw((ROWS, 3), 3, torch.float64)
+    found = []
+    for shift in (0.0, 1000.0):
+        given = {"l": ("edge", score + shift)}
+        out = wt.message(graph, "b", reduce="softmax", score="l", b=b, operands=given)
+        found.append(second(out, [score, b], upstream))
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
+
+
 # ---- dropout -------------------------------------------------------------------------------------
 
 
