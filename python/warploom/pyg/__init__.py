@@ -23,15 +23,7 @@ import torch_geometric
 from torch_geometric.nn import MessagePassing
 
 from warploom import _arguments
-from warploom.pyg import (
-    _attention,
-    _edge_lists,
-    _forwards,
-    _names,
-    _products,
-    _propagate,
-    _switch,
-)
+from warploom.pyg import _install, _names, _switch
 from warploom.pyg._padded import padded
 from warploom.torch import Sampling
 from warploom.torch import sampling as torch_sampling
@@ -45,7 +37,7 @@ _installed = False
 _sampled: list[torch_sampling | None] = []  # of each `enable` that was not disabled
 
 
-def _install() -> None:
+def _install_once() -> None:
     global _installed
     if _installed:
         return
@@ -58,11 +50,7 @@ def _install() -> None:
             stacklevel=4,
         )
     try:
-        _products.install()
-        _forwards.install()
-        _attention.install()
-        _edge_lists.install()
-        _propagate.install(but=_attention.LAYERS, own=_products.wraps())
+        _install.install()
     except AttributeError as error:
         warnings.warn(
             f"warploom: pyg: PyG {torch_geometric.__version__} computes some layers itself "
@@ -94,7 +82,7 @@ def enable(
     }
     sampled = None if sampling is None else torch_sampling(sampling)
     with _lock:
-        _install()
+        _install_once()
         last = _switch.options()
         new = {name: value for name, value in given.items() if value is not None}
         if _switch.enabled == 0:
@@ -144,7 +132,7 @@ def convert(module: _Module) -> _Module:
     Copies and pickles stay converted in processes that have called `convert` or `enable`.
     """
     with _lock:
-        _install()
+        _install_once()
     for layer in module.modules():
         if isinstance(layer, MessagePassing):
             layer.__dict__["_warploom"] = True

@@ -1,4 +1,4 @@
-"""Attention layers of PyTorch Geometric on warploom; `warploom.pyg` installs them.
+"""Attention layers of PyTorch Geometric on warploom.
 
 Scores, softmax and weighted sum of a layer become one pass over the edges. GATConv and GATv2Conv
 get another `forward`, because PyG computes the weights of all edges before it calls `propagate`;
@@ -25,8 +25,7 @@ from torch_geometric.nn import (
 
 from warploom.pyg import _compiled, _partitioned
 from warploom.pyg._checks import Refused, check_dense, check_dropout, check_edges, check_sum
-from warploom.pyg._names import EDGE_HOOKS, PROPAGATES, has_hooks_of, note_methods, plain_edges
-from warploom.pyg._propagate import serving
+from warploom.pyg._names import EDGE_HOOKS, has_hooks_of, plain_edges
 from warploom.pyg._sorted import LOOPS, Sorted, find_sorted, order_values, with_loops
 from warploom.pyg._switch import passing, replace
 from warploom.torch import Graph, _later, attention, distributed, gat, gatv2, message
@@ -34,10 +33,6 @@ from warploom.torch._attention import is_fast, needs_gradient
 from warploom.torch._eager import row_products
 from warploom.torch._internals import recordable, without_autocast
 from warploom.torch.distributed import PartitionedGraph
-
-LAYERS: tuple[type[MessagePassing], ...] = (
-    GATConv, GATv2Conv, TransformerConv, SuperGATConv, AGNNConv
-)  # fmt: skip
 
 
 def _check_layer(layer: Any, x: Any, edge_index: Any) -> None:
@@ -381,29 +376,21 @@ def _transformer_forward(
         del self.__dict__["_warploom_off"]
 
 
+# What the last two refuse, `propagate` counts.
+FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
+    GATConv: _run_gat,
+    GATv2Conv: _run_gatv2,
+    SuperGATConv: _supergat_with_loops,
+    AGNNConv: _agnn_with_loops,
+}
+PROPAGATES: dict[type[MessagePassing], Callable[..., Tensor]] = {
+    TransformerConv: _run_transformer,
+    SuperGATConv: _run_supergat,
+    AGNNConv: _run_agnn,
+}
+LAYERS = frozenset((*FORWARDS, *PROPAGATES))
+
+
 def install() -> None:
-    """Wrap the methods of these layers."""
-    with torch.device("meta"):  # PyG writes `propagate` when the first layer of a class is made
-        GATConv(1, 1)
-        GATv2Conv(1, 1)
-        TransformerConv(1, 1)
-        SuperGATConv(1, 1)
-        AGNNConv()
-    for cls in LAYERS:
-        note_methods(cls)
-    replace(GATConv, "forward", serving(_run_gat, GATConv))
-    replace(GATv2Conv, "forward", serving(_run_gatv2, GATv2Conv))
+    """Let TransformerConv's propagate know whether weights are returned."""
     replace(TransformerConv, "forward", passing(_transformer_forward))
-    # What these forwards refuse, `propagate` counts.
-    runs: dict[type[MessagePassing], Callable[..., Tensor | None]]
-    runs = {SuperGATConv: _supergat_with_loops, AGNNConv: _agnn_with_loops}
-    for cls, run in runs.items():
-        replace(cls, "forward", serving(run, cls, counts_refusals=False))
-    runs = {
-        TransformerConv: _run_transformer,
-        SuperGATConv: _run_supergat,
-        AGNNConv: _run_agnn,
-    }
-    for cls, run in runs.items():
-        for name in PROPAGATES:
-            replace(cls, name, serving(run, cls))

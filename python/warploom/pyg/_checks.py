@@ -17,16 +17,15 @@ from torch_geometric.nn.aggr import (
     VarAggregation,
 )
 
+from warploom.pyg import _roads
 from warploom.pyg._names import METHODS, mode_of
 from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import (
     is_forward_differentiated,
     is_plain,
     is_transformed,
-    saves_by_hooks,
     tracing_state,
 )
-from warploom.torch._memory import memory_of
 
 REDUCTIONS: dict[type, str] = {
     SumAggregation: "sum",
@@ -39,9 +38,6 @@ REDUCTIONS: dict[type, str] = {
 PRODUCTS = ("sum", "mean", "max", "min")  # reductions of products with a sparse matrix
 TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 REPLACED = "a method of the layer was replaced"
-# Edges times columns from which on a walk saves more than the host takes to trace a message. Tried
-# on two cores; for GPUs calculated, as PyG moves each number some six times, at 3 TB/s.
-LEAST_WORK = {"cpu": 2**19, "cuda": 2**24}
 
 
 class Refused(Exception):
@@ -119,46 +115,5 @@ def check_dropout(layer: MessagePassing, edge_index: Any) -> None:
         and isinstance(edge_index, Tensor)
     ):
         work = edge_index.size(1) * int(layer.heads) * int(layer.out_channels)
-        if work < LEAST_WORK.get(edge_index.device.type, 0):
+        if work < _roads.LEAST_WORK.get((_roads.OTHERS, edge_index.device.type), 0):
             raise Refused("dropout of attention in a small captured step")
-
-
-def pays(layer: MessagePassing, edge_index: Any, features: Any, relations: int = 1) -> bool:
-    """Whether a walk over these edges, or those of one relation, takes less time than PyG.
-
-    In a step that is replayed it always does. Edges of other types are refused elsewhere.
-    """
-    if not isinstance(edge_index, Tensor) or step_of_thread.is_replayed:
-        return True
-    least = LEAST_WORK.get("cuda" if edge_index.is_cuda else "cpu", 0) * relations
-    edges, dim = edge_index.shape[-1], layer.node_dim
-    for given in features:
-        if isinstance(given, Tensor):
-            if given is not edge_index and _has_work(given, edges, dim, least):
-                return True
-        elif type(given) is tuple or type(given) is list:
-            for part in given:
-                if isinstance(part, Tensor) and _has_work(part, edges, dim, least):
-                    return True
-    return False
-
-
-def is_met_again(layer: MessagePassing, edge_index: Tensor) -> bool:
-    """Whether the layer got these edges before, and may take another road than it took then."""
-    if saves_by_hooks():  # a recomputation must take the road of the first run
-        return False
-    memory = memory_of(edge_index)
-    if memory is None:
-        return False
-    key = "met by", id(layer)
-    is_met = key in memory.made
-    memory.made[key] = None
-    return is_met
-
-
-def _has_work(features: Tensor, edges: int, dim: int, least: int) -> bool:
-    numbers = features.numel()
-    if edges * numbers < least:
-        return False
-    shape = features.shape
-    return edges * numbers >= least * (shape[dim] if len(shape) > 1 else numbers)

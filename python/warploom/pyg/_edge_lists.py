@@ -8,8 +8,6 @@ message is left to PyG make them as PyG does.
 from __future__ import annotations
 
 import functools
-import itertools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import (
     APPNP,
-    ARMAConv,
     ChebConv,
-    ClusterGCNConv,
     FAConv,
     GatedGraphConv,
     GCN2Conv,
@@ -30,30 +26,20 @@ from torch_geometric.nn import (
     PDNConv,
     SGConv,
     SSGConv,
-    TAGConv,
 )
 from torch_geometric.nn.aggr import SumAggregation
-from torch_geometric.nn.conv import gcn_conv
+from torch_geometric.nn.conv.gcn_conv import gcn_norm as _gcn_norm
 from torch_geometric.utils import add_self_loops, degree, remove_self_loops
 
 from warploom.pyg import _norm
-from warploom.pyg._checks import Refused, check_layer, is_met_again, pays
+from warploom.pyg._checks import Refused, check_layer
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
-from warploom.pyg._sorted import running, without_graphs
-from warploom.pyg._switch import is_active, passing, replace
+from warploom.pyg._switch import is_within_left, passing, replace, running
 from warploom.torch._internals import is_plain, recordable
 from warploom.torch._memory import Memory, is_capturing, memory_of
 
-# Of the layer whose forward runs in this thread. is_active: it is served; layer: the layer, or None
-# for one that adds messages; masks: how many relations it has chosen edges of.
-_layer = threading.local()
-_forwards = itertools.count(1)
 # Layers besides GCNConv that add features times weights which gcn_norm made.
 _SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
-# Layers whose forwards here take less of the host's time than PyG's with any edges, and those whose
-# forwards do so with edges that they got before.
-_QUICK = (GCNConv, SGConv, SSGConv, APPNP)
-_QUICK_AGAIN = (ARMAConv, ChebConv, ClusterGCNConv, TAGConv)
 # While a layer that adds messages is traced: edges with loops behind them, and of which edges.
 _appended: list[tuple[Any, Any]] = []
 
@@ -72,53 +58,21 @@ def _sums(layer: MessagePassing, classes: tuple[type, ...] = (GCNConv,)) -> bool
     return type(layer._modules.get("aggr_module")) is SumAggregation
 
 
-def _forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
-    """A layer's forward, which tells the functions below whether the layer runs on warploom."""
-    if not is_active(self):
-        return original(self, *args, **kwargs)
-    args, kwargs = without_graphs(args, kwargs)
-    if torch.compiler.is_compiling():
-        if not _sums(self, _SUMS):
-            return original(self, *args, **kwargs)
-        start = len(_appended)
-        _appended.append((None, None))
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            del _appended[start:]
-    outer, running.forward = running.forward, next(_forwards)
-    if type(self) in _QUICK or _is_served(self, args, kwargs):
-        _layer.is_active = True
-        _layer.masks = 0
-        _layer.layer = self
+def with_loops_noted(layer: MessagePassing, run: Callable[..., Any], *args: Any) -> Any:
+    """What `run` gives in compiled code, where the norm of a layer may append loops."""
+    if not _sums(layer, _SUMS):
+        return run(*args)
+    start = len(_appended)
+    _appended.append((None, None))
     try:
-        return original(self, *args, **kwargs)
+        return run(*args)
     finally:
-        _layer.is_active, _layer.layer = False, None
-        running.forward = outer
-
-
-def _is_served(layer: Any, args: Any, kwargs: Any) -> bool:
-    """Whether the layer is likely to be served, by the sizes of what it is given."""
-    given = (*args, *kwargs.values())
-    for edges in given:
-        if isinstance(edges, Tensor) and edges.dim() == 2 and not edges.is_floating_point():
-            if pays(layer, edges, given, layer.__dict__.get("num_relations", 1)):
-                return True
-            return type(layer) in _QUICK_AGAIN and is_met_again(layer, edges)
-    return False
-
-
-def is_served(layer: MessagePassing) -> bool:
-    """Whether the layer whose forward runs is this one, and is likely to be served."""
-    return getattr(_layer, "is_active", False) and _layer.layer is layer
+        del _appended[start:]
 
 
 def _memory(edge_index: Any) -> Memory | None:
     """What a layer that runs on warploom has made of its edges."""
-    if getattr(_layer, "is_active", False) and type(edge_index) is Tensor:
-        return memory_of(edge_index)
-    return None
+    return memory_of(edge_index) if _is_own(edge_index) else None
 
 
 def _remembered(
@@ -148,26 +102,33 @@ def _normed(
     flow: str = "source_to_target",
     dtype: torch.dtype | None = None,
 ) -> Any:
-    """PyG's gcn_norm without a wait, which repeats its answer for an edge_index that it has seen.
-
-    Its result for new weights is computed again, with the edge_index of the answer before: that
-    depends only on the edges, and as the same tensor it needs no new sorting.
-    """
+    """PyG's gcn_norm without a wait, which repeats its answer for edges that it has seen."""
     arguments = (num_nodes, improved, add_self_loops, flow, dtype)
     compiling = torch.compiler.is_compiling()
-    memory = None if compiling else _memory(edge_index)
     if not (bool(_appended) and is_plain(edge_index) if compiling else _is_own(edge_index)):
         return original(edge_index, edge_weight, *arguments)
-    compute: Callable[..., Any] = original
-    if _norm.suits(edge_index, edge_weight, num_nodes, improved, add_self_loops) and (
-        compiling or _layer.layer is None or _sums(_layer.layer)
-    ):
-        compute = _norm.normalise
-    if memory is None:
-        made = compute(edge_index, edge_weight, *arguments)
-        if compiling and compute is not original:
-            _appended.append((made[0], edge_index))
+    suits = _norm.suits(edge_index, edge_weight, num_nodes, improved, add_self_loops)
+    if compiling:
+        if not suits:
+            return original(edge_index, edge_weight, *arguments)
+        made = _norm.normalise(edge_index, edge_weight, *arguments)
+        _appended.append((made[0], edge_index))
         return made
+    compute = _norm.normalise if suits and _sums(running.layer) else original
+    return _repeated_norm(compute, edge_index, edge_weight, *arguments)
+
+
+def _repeated_norm(
+    compute: Callable[..., Any], edge_index: Tensor, edge_weight: Tensor | None, *arguments: Any
+) -> Any:
+    """The norm that `compute` makes, or has made.
+
+    That of new weights is computed again, with the edge_index of the answer before: this depends
+    only on the edges, and as the same tensor it needs no new sorting.
+    """
+    memory = memory_of(edge_index)
+    if memory is None:
+        return compute(edge_index, edge_weight, *arguments)
     key = (compute, *arguments)
     is_constant = edge_weight is None or not (
         edge_weight.requires_grad or edge_weight.is_inference()
@@ -186,7 +147,7 @@ def _normed(
 
 
 def _is_own(edge_index: Any) -> bool:
-    return getattr(_layer, "is_active", False) and type(edge_index) is Tensor
+    return running.layer is not None and type(edge_index) is Tensor
 
 
 def _first(memory: Memory, key: Any, edge_index: Tensor, edges: Tensor) -> Tensor:
@@ -211,16 +172,11 @@ def norm_of(
     edge_index: Tensor, nodes: int, improved: bool, add_self_loops: bool, flow: str,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """What gcn_norm makes of the edges of a GCNConv that runs on warploom."""
-    before = dict(vars(_layer))
-    _layer.is_active, _layer.layer = True, None
-    try:
-        return gcn_conv.gcn_norm(  # type: ignore[no-any-return]
-            edge_index, None, nodes, improved, add_self_loops, flow, dtype
-        )
-    finally:
-        _layer.is_active = False
-        vars(_layer).update(before)
+    """What gcn_norm makes of the edges of a GCNConv."""
+    arguments = nodes, improved, add_self_loops, flow, dtype
+    suits = _norm.suits(edge_index, None, nodes, improved, add_self_loops)
+    compute = _norm.normalise if suits else _gcn_norm
+    return _repeated_norm(compute, edge_index, None, *arguments)  # type: ignore[no-any-return]
 
 
 def _laplacian(
@@ -304,8 +260,8 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
         memory = _memory(edge_index)
     if memory is None:
         return original(edge_index, edge_mask)
-    key = (original, _layer.masks)
-    _layer.masks += 1
+    key = (original, running.masks)
+    running.masks += 1
     known = memory.get(key)
     if known is not None and torch.equal(known[1], edge_mask):  # type: ignore[arg-type]
         return known[0]
@@ -315,12 +271,12 @@ def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) ->
     return edges
 
 
-def install() -> None:
-    """Wrap these functions in the modules that use them, and the layers of these modules."""
+def install() -> dict[type, None]:
+    """Wrap these functions in the modules that use them. Returns the layers of these modules."""
     runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
     classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv, LEConv))
     for name in (NORM, MASKED, *LOOPS):
-        wrap = passing(runs.get(name, _looped))
+        wrap = passing(runs.get(name, _looped), is_within_left)
         for module in modules_with(name):
             replace(module, name, wrap)
             classes.update(
@@ -330,6 +286,5 @@ def install() -> None:
                 and issubclass(part, MessagePassing)
                 and part.__module__ == module.__name__
             )
-    for cls in classes:
-        replace(cls, "forward", passing(_forward))
-    replace(ChebConv, LAPLACIAN, passing(_laplacian))
+    replace(ChebConv, LAPLACIAN, passing(_laplacian, is_within_left))
+    return classes

@@ -30,9 +30,9 @@ from torch_geometric.nn import (
 )
 from torch_geometric.nn.conv import appnp, arma_conv, gcn_conv, sg_conv, ssg_conv, tag_conv
 
-from warploom.pyg import _compiled, _names, _norm
+from warploom.pyg import _compiled, _names, _norm, _partitioned
 from warploom.pyg._checks import Refused, check_dense, check_edges, check_sum, reduction_of
-from warploom.pyg._edge_lists import clustered, is_served
+from warploom.pyg._edge_lists import clustered
 from warploom.pyg._kept import Operands
 from warploom.pyg._orders import (
     Map,
@@ -44,9 +44,7 @@ from warploom.pyg._orders import (
     ordered,
     without_map,
 )
-from warploom.pyg._products import ALWAYS, operands
-from warploom.pyg._propagate import serving
-from warploom.pyg._switch import replace
+from warploom.pyg._products import operands
 from warploom.torch import _sampling
 from warploom.torch._internals import any_autocast, saves_by_hooks
 from warploom.torch.distributed import PartitionedGraph
@@ -56,11 +54,11 @@ _LINEAR = ("sum", "mean")
 _MAPPED = (GCNConv, LEConv, ARMAConv)
 
 
-def _is_left_to_pyg(layer: MessagePassing, edge_index: Any) -> bool:
-    """Whether PyG's forward runs, because the code is compiled or the work is small."""
+def _is_edge_list(edge_index: Any) -> bool:
+    """Whether eager code got a list of edges."""
     if torch.compiler.is_compiling():
-        return True
-    return isinstance(edge_index, Tensor) and not is_served(layer)
+        return False
+    return isinstance(edge_index, Tensor) and edge_index.layout is torch.strided
 
 
 def _reduction(layer: MessagePassing, edge_index: Any) -> str | None:
@@ -78,7 +76,7 @@ def _is_free(layer: MessagePassing, edge_index: Any) -> bool:
     elif not torch.compiler.is_compiling() and saves_by_hooks():
         note(layer, "as PyG, in activation checkpointing")
     else:
-        is_part = type(edge_index) is PartitionedGraph and type(layer) in ALWAYS
+        is_part = type(edge_index) is PartitionedGraph and type(layer) in _partitioned.LAYERS
         return is_part or isinstance(edge_index, Tensor)
     return False
 
@@ -236,10 +234,10 @@ def _graph(
 
 
 def _cluster(layer: ClusterGCNConv, x: Any, edge_index: Any) -> Tensor | None:
-    if _is_left_to_pyg(layer, edge_index):
+    if not _is_edge_list(edge_index):
         return None
     reduce = _reduction(layer, edge_index)
-    if reduce is None or edge_index.layout is not torch.strided or not layer.add_self_loops:
+    if reduce is None or not layer.add_self_loops:
         return None
     edges, weight = clustered(edge_index, x.size(0), layer.diag_lambda)
     return _with_root(layer, edges, weight, (x, x), None, reduce, layer.lin_out, layer.lin_root)
@@ -250,7 +248,7 @@ def _cluster(layer: ClusterGCNConv, x: Any, edge_index: Any) -> Tensor | None:
 
 def _le(layer: LEConv, x: Any, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor | None:
     """(A X) W less, for each edge, what the target has: PyG's own order is that of its message."""
-    if _is_left_to_pyg(layer, edge_index):
+    if not _is_edge_list(edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if reduce is None or not may_reorder() or _sampling.chosen is not None:
@@ -325,15 +323,10 @@ def _normed_call(
     layer: Any, module: Any, x: Any, edge_index: Any, edge_weight: Any, loops: bool
 ) -> Operands | None:
     """The operands of a layer of these, where it may have code of its own."""
-    if _is_left_to_pyg(layer, edge_index):
+    if not _is_edge_list(edge_index):
         return None
     reduce = _reduction(layer, edge_index)
-    if (
-        reduce is None
-        or not isinstance(x, Tensor)
-        or edge_index.layout is not torch.strided
-        or getattr(layer, "cached", False)
-    ):
+    if reduce is None or not isinstance(x, Tensor) or getattr(layer, "cached", False):
         return None
     normed = module.gcn_norm if getattr(layer, "normalize", True) else None
     return _operands(layer, normed, x, edge_index, edge_weight, reduce, False, loops)
@@ -469,7 +462,7 @@ def _cheb(
     layer: ChebConv, x: Any, edge_index: Any, edge_weight: Any = None, batch: Any = None,
     lambda_max: Any = None,
 ) -> Tensor | None:  # fmt: skip
-    if _is_left_to_pyg(layer, edge_index):
+    if not _is_edge_list(edge_index):
         return None
     reduce = _reduction(layer, edge_index)
     if reduce is None or not isinstance(x, Tensor) or x.dim() != 2 or len(layer.lins) < 2:
@@ -496,9 +489,3 @@ FORWARDS: dict[type[MessagePassing], Callable[..., Tensor | None]] = {
     TAGConv: _tag,
     ChebConv: _cheb,
 }
-
-
-def install() -> None:
-    """Wrap the forward of these layers. What it refuses, `propagate` counts."""
-    for cls, run in FORWARDS.items():
-        replace(cls, "forward", serving(run, cls, counts_refusals=False))

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GCNConv, MessagePassing
+from torch_geometric.nn import GCNConv, GINConv, GraphConv, MessagePassing, SAGEConv
 
 from warploom import torch as products
 from warploom.pyg._checks import Refused, check_dense
@@ -21,6 +21,8 @@ from warploom.torch._memory import Made
 from warploom.torch.distributed import PartitionedGraph
 from warploom.torch.distributed._exchange import Fetch
 
+# Those whose aggregation is a product of one graph.
+LAYERS = (GCNConv, SAGEConv, GINConv, GraphConv)
 # What was made of each graph: other graphs and norms.
 _made: weakref.WeakKeyDictionary[PartitionedGraph, dict[Any, Any]] = weakref.WeakKeyDictionary()
 

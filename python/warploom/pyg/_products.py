@@ -1,6 +1,6 @@
 """Layers of PyTorch Geometric whose message is a feature of the source, times a weight of the edge.
 
-Their `propagate` becomes one sparse product. `warploom.pyg` installs them.
+Their `propagate` becomes one sparse product.
 """
 
 from __future__ import annotations
@@ -35,18 +35,15 @@ from torch_geometric.nn import (
 from warploom.pyg import _compiled, _partitioned
 from warploom.pyg._checks import TYPES, Refused, check_dense, check_edges, reduction_of
 from warploom.pyg._kept import Operands
-from warploom.pyg._names import note_methods, sizes_of
-from warploom.pyg._propagate import left_to_pyg, propagate, serving
+from warploom.pyg._names import sizes_of
+from warploom.pyg._propagate import left_to_pyg, propagate
 from warploom.pyg._sorted import find_sorted, order_values
 from warploom.torch._internals import is_plain
 from warploom.torch.distributed import PartitionedGraph
 
-# Served whatever their sizes are; the others where a walk takes less time than PyG.
-ALWAYS = (GCNConv, SAGEConv, GINConv, GraphConv)
 LAYERS: tuple[type[MessagePassing], ...] = (
-    *ALWAYS,
-    *(APPNP, ClusterGCNConv, GatedGraphConv, GCN2Conv, LGConv, MFConv, MixHopConv, PDNConv, SGConv),
-    *(SimpleConv, SSGConv, TAGConv),
+    *(APPNP, ClusterGCNConv, GatedGraphConv, GCN2Conv, GCNConv, GINConv, GraphConv, LGConv, MFConv),
+    *(MixHopConv, PDNConv, SAGEConv, SGConv, SimpleConv, SSGConv, TAGConv),
 )
 
 
@@ -142,7 +139,9 @@ def operands(
     """The operands of an aggregation. is_square: A must be a square matrix. added: see
     `find_sorted`."""
     if type(edge_index) is PartitionedGraph:
-        if type(layer) not in ALWAYS:  # PyG's forward would leave out its norm or self loops
+        if (
+            type(layer) not in _partitioned.LAYERS
+        ):  # PyG's forward would leave out its norm or self loops
             raise Refused(f"{type(layer).__name__} on a PartitionedGraph")
         return _partitioned.operands(layer, edge_index, reduce, x, edge_weight)
     features, weight, values, rows, cols = _aggregation(
@@ -162,7 +161,7 @@ def _propagate(
     """The propagate of one of LAYERS; traced where it is no product of two matrices."""
     reduce, x = reduction_of(layer), kwargs["x"]
     if reduce is None or (isinstance(x, Tensor) and x.dim() == 3):  # several signals
-        left = None if torch.compiler.is_compiling() else left_to_pyg(layer, (edge_index,), kwargs)
+        left = None if torch.compiler.is_compiling() else left_to_pyg(layer, edge_index, kwargs)
         if left is not None:
             raise Refused(left)
         return propagate(layer, edge_index, size, **kwargs)
@@ -170,15 +169,4 @@ def _propagate(
     return call.multiply(call.x)
 
 
-def wraps() -> dict[type, Callable[..., Any]]:
-    """What wraps the propagate of each of these layers."""
-    return {
-        cls: serving(_propagate, cls, left=None if cls in ALWAYS else left_to_pyg) for cls in LAYERS
-    }
-
-
-def install() -> None:
-    """Wrap methods of these layers besides `propagate`."""
-    _compiled.install()
-    for cls in LAYERS:
-        note_methods(cls)
+PROPAGATES: dict[type[MessagePassing], Callable[..., Tensor]] = dict.fromkeys(LAYERS, _propagate)

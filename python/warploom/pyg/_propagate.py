@@ -1,12 +1,12 @@
 """What happens when a layer of PyG computes: one of two roads.
 
-`serving` stands in the place of a method of PyG. It runs the method where acceleration is off, and
-where the call is refused. Otherwise the call is served:
+A forward that makes lists of edges or has code of its own is wrapped, and so is each propagate. The
+wrapper runs PyG's method where acceleration is off, and where the call is refused. Otherwise the
+call is served:
 
-    eager      Layers whose message is a product (`_products`) and those of attention have code of
-               their own, which takes no more time of the host than PyG's. Any other message is
-               traced where the edges times the columns of its features make that pay; their sizes
-               alone decide.
+    eager      `_roads` leaves small calls to PyG, by their sizes alone. Layers whose message is a
+               product (`_products`) and those of attention have code of their own, which takes no
+               more time of the host than PyG's. Any other message is traced.
     captured   In a step of `warploom.torch.capture` all that can be said is served: a replay takes
                no time of the host.
 
@@ -16,8 +16,8 @@ Code of `torch.compile` and `torch.export` is served by ops (`_compiled`).
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,73 +27,142 @@ from torch_geometric.nn import MessagePassing
 
 from warploom.pyg import _names, _switch
 from warploom.pyg._aggregations import aggregation_of
-from warploom.pyg._checks import Refused, check_call, check_edges, check_layer, pays
+from warploom.pyg._checks import Refused, check_call, check_edges, check_layer
+from warploom.pyg._edge_lists import with_loops_noted
+from warploom.pyg._roads import ROADS, SMALL, is_left, is_small
 from warploom.pyg._sorted import without_graphs
-from warploom.pyg._switch import SERVED, count_call, is_active, passing, replace
-from warploom.pyg._trace import ENDS, Trace
+from warploom.pyg._switch import SERVED, count_call, is_active, passing, running
+from warploom.pyg._trace import Trace, deep_features, of_signals
 from warploom.torch import _later
 from warploom.torch._internals import saves_by_hooks
 
 COMPILING = "its kernels are being compiled"
-_SMALL = "too little work to trace a message for"
 # What a call raises that PyG then computes: its own errors are raised there again.
 _FAILURES = (Refused, ValueError, TypeError, LookupError, NotImplementedError)
 
 
-# ---- 1. a method of a layer is called ------------------------------------------------------------
+# ---- 1. a forward begins -------------------------------------------------------------------------
+
+
+_numbers = itertools.count(1)  # of forwards
+
+
+def forwarding(
+    cls: type, run: Callable[..., Any] | None, counts_refusals: bool
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What wraps the forward of a class that makes lists of edges or has code of its own, `run`:
+    where sizes leave the call to PyG, its propagates are PyG's as well."""
+
+    def forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_active(self):
+            return original(self, *args, **kwargs)
+        own = run if type(self) is cls else None
+        if torch.compiler.is_compiling():
+            given = own, original, self, args, kwargs, counts_refusals
+            return with_loops_noted(self, _served, *given)
+        if is_left(self, args, kwargs):
+            _switch.counts[type(self).__name__, SMALL] += 1
+            running.is_left = True
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                running.is_left = False
+        outer = running.layer, running.number, running.masks
+        running.layer, running.number, running.masks = self, next(_numbers), 0
+        try:
+            return _served(own, original, self, args, kwargs, counts_refusals)
+        finally:
+            running.layer, running.number, running.masks = outer
+
+    return passing(forward)
+
+
+# ---- 2. a propagate: sizes and known reasons decide ----------------------------------------------
 
 
 def serving(
-    run: Callable[..., Any],
-    only: type | None = None,
-    *,
-    but: tuple[type, ...] = (),
-    left: Callable[[Any, Any, dict[str, Any]], str | None] | None = None,
-    counts_refusals: bool = True,
+    run: Callable[..., Any], only: type | None, but: frozenset[type]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What wraps a method of layers: `run`, which gets the method's arguments, or PyG's method
-    where `run` raises why it cannot serve the call, or returns None; counted.
+    """What wraps a propagate: `run`, which gets its arguments, or PyG's where `run` raises why it
+    cannot serve the call.
 
-    only, but: the class of layers that is served, or those that are not.
-    left: says at once why PyG computes a call, or None; an exception takes longer.
-    counts_refusals: False where another method of the layer counts them.
-
-    In compiled code an op counts a call that is served, whenever it runs.
+    only: the class that is served; None: all but some.
     """
+    is_decided = only in ROADS  # by the layer's forward
+
+    def skips(args: Any, kwargs: dict[str, Any]) -> bool:
+        if running.is_left:
+            return True
+        layer = args[0]
+        kind = type(layer)
+        if (kind in but if only is None else kind is not only) or not is_active(layer):
+            return True
+        if is_decided or torch.compiler.is_compiling():
+            return False
+        reason = left_to_pyg(layer, args[1] if len(args) > 1 else None, kwargs)
+        if reason is not None:
+            _switch.counts[kind.__name__, reason] += 1
+        return reason is not None
 
     def serve(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
-        kind = type(self)
-        if kind in but or (only is not None and kind is not only) or not is_active(self):
-            return original(self, *args, **kwargs)
-        out = reason = None
-        is_eager = not torch.compiler.is_compiling()
-        if is_eager:
-            reason = None if left is None else left(self, args, kwargs)
-            if _compiling and reason is None:
-                reason = _compiled_meanwhile(self)
-        if reason is None:
-            args, kwargs = without_graphs(args, kwargs)
-            if is_eager:
-                outer = _later.thread.module
-                _later.thread.module = None if _switch.all_options[-1].wait else self
-            try:
-                out = run(self, *args, **kwargs)
-            except _FAILURES as failure:
-                reason = _text_of(failure)
-            except _later.NotReady as failure:
-                _compiling[self], reason = failure.job, COMPILING
-            finally:
-                if is_eager:
-                    _later.thread.module = outer
-        if reason is not None and counts_refusals:
-            count_call(kind.__name__, reason)
-        if out is None:
-            return _by_pyg(original, self, args, kwargs)
-        if is_eager:
-            count_call(kind.__name__, SERVED)
-        return out
+        return _served(run, original, self, args, kwargs)
 
-    return passing(serve)
+    return passing(serve, skips)
+
+
+def left_to_pyg(layer: MessagePassing, edge_index: Any, kwargs: dict[str, Any]) -> str | None:
+    """Why PyG computes a propagate in eager code, as far as that needs no look at the call."""
+    if edge_index is None:
+        edge_index = kwargs.get("edge_index")
+    # What PyG shall not get is converted below.
+    if not isinstance(edge_index, Tensor) or edge_index.dtype is torch.int32:
+        return None
+    if is_small(edge_index, kwargs.values(), layer.node_dim):
+        return SMALL
+    reasons = _reasons.get(layer)
+    return None if reasons is None else reasons.get(_key_of(layer, kwargs))
+
+
+# ---- 3. the code that serves a call --------------------------------------------------------------
+
+
+def _served(
+    run: Callable[..., Any] | None, original: Callable[..., Any], self: Any, args: Any,
+    kwargs: dict[str, Any], counts_refusals: bool = True,
+) -> Any:  # fmt: skip
+    """The result of `run`; that of PyG's method where `run` raises why it cannot serve the call,
+    or returns None; counted.
+
+    counts_refusals: False where another method of the layer counts them. In compiled code an op
+    counts a call that is served, whenever it runs.
+    """
+    args, kwargs = without_graphs(args, kwargs)
+    if run is None:
+        return original(self, *args, **kwargs)
+    name, is_eager = type(self).__name__, not torch.compiler.is_compiling()
+    out = reason = None
+    if is_eager and _compiling:
+        reason = _compiled_meanwhile(self)
+    if reason is None:
+        if is_eager:
+            outer = _later.thread.module
+            _later.thread.module = None if _switch.all_options[-1].wait else self
+        try:
+            out = run(self, *args, **kwargs)
+        except _FAILURES as failure:
+            reason = _text_of(failure)
+        except _later.NotReady as failure:
+            _compiling[self], reason = failure.job, COMPILING
+        finally:
+            if is_eager:
+                _later.thread.module = outer
+    if reason is not None and counts_refusals:
+        count_call(name, reason)
+    if out is None:
+        return _by_pyg(original, self, args, kwargs)
+    if is_eager:
+        _switch.counts[name, SERVED] += 1
+    return out
 
 
 # The layers whose kernels are being compiled.
@@ -126,16 +195,7 @@ def _text_of(reason: Exception) -> str:
     return str(reason)
 
 
-# ---- 2. any message: sizes and known reasons decide ----------------------------------------------
-
-
-def left_to_pyg(layer: MessagePassing, args: Any, kwargs: dict[str, Any]) -> str | None:
-    """Why PyG computes a propagate in eager code, as far as that needs no look at the call."""
-    edge_index = args[0] if args else kwargs.get("edge_index")
-    if not pays(layer, edge_index, kwargs.values()):
-        return _SMALL
-    reasons = _reasons.get(layer)
-    return None if reasons is None else reasons.get(_key_of(layer, kwargs))
+# ---- 4. any message ------------------------------------------------------------------------------
 
 
 def propagate(layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwargs: Any) -> Tensor:
@@ -149,13 +209,13 @@ def propagate(layer: MessagePassing, /, edge_index: Any, size: Any = None, **kwa
     if any(map(_names.has_hooks_of, layer._modules.values())):
         raise Refused("hooks")
     check_edges(edge_index, "a message over ")
-    deep = _deep(layer, kwargs)
+    deep = deep_features(layer, kwargs)
     if deep:
-        return _of_signals(layer, edge_index, size, kwargs, deep)
+        return of_signals(layer, kwargs, deep, functools.partial(_traced, layer, edge_index, size))
     return _traced(layer, edge_index, size, kwargs)
 
 
-# ---- 3. reasons that were found before -----------------------------------------------------------
+# ---- 5. reasons that were found before -----------------------------------------------------------
 
 # By layer and by what decides whether its message can be said; not by shapes.
 _reasons: WeakKeyDictionary[MessagePassing, dict[Any, str]] = WeakKeyDictionary()
@@ -182,7 +242,7 @@ def _noting(layer: MessagePassing, key: Any, run: Callable[..., Any], *args: Any
         raise Refused(reason) from error
 
 
-# ---- 4. the message is traced --------------------------------------------------------------------
+# ---- 6. the message is traced --------------------------------------------------------------------
 
 
 def _traced(
@@ -198,84 +258,15 @@ def _traced(
     return trace.updated(_noting(layer, key, trace.aggregated, aggregate, beside))
 
 
-def _of_signals(
-    layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any], deep: list[str]
-) -> Tensor:
-    """The call for features (signals, nodes, n): all signals side by side in one walk where that
-    gives the same, or else one after the other."""
-    shapes = {kwargs[name].shape for name in deep}
-    if len(shapes) == 1:
-        ((signals, _, n),) = shapes
-        beside = {name: kwargs[name].transpose(0, 1).flatten(1) for name in deep}
-        with suppress(Refused):
-            out = _traced(layer, edge_index, size, {**kwargs, **beside}, True)
-            return out.view(-1, signals, n).transpose(0, 1)
-    names = layer._warploom_names("message").split()
-    ends = {name[:-2] for name in names if name.endswith(ENDS)}
-    if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
-        raise Refused("features without a line for each node")
-    parts = zip(*(kwargs[name].unbind() for name in deep))
-    return torch.stack(
-        [_traced(layer, edge_index, size, {**kwargs, **dict(zip(deep, one))}) for one in parts]
-    )
-
-
-def _deep(layer: MessagePassing, kwargs: dict[str, Any]) -> list[str]:
-    """The names of features that have a dimension of signals before that of nodes."""
-    if layer.node_dim != -2:
-        return []
-    return [name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3]
-
-
 def _in_compiled_code(
     layer: MessagePassing, edge_index: Any, size: Any, kwargs: dict[str, Any]
 ) -> Tensor:
     """The call in code of torch.compile or torch.export."""
     check_edges(edge_index, "a message over ")
-    if _deep(layer, kwargs):
+    if deep_features(layer, kwargs):
         raise Refused("several signals in compiled code")
     if layer._warploom_asks_types():
         raise Refused("a message that asks for types in compiled code")
     aggregate = aggregation_of(layer)
     trace = Trace(layer, edge_index, size, kwargs)
     return trace.updated(trace.aggregated(aggregate))
-
-
-# ---- the classes whose propagate is wrapped ------------------------------------------------------
-
-
-_Wraps = dict[type, Callable[..., Any]]
-
-
-def _wrap_class(cls: type, but: tuple[type, ...], own: _Wraps) -> None:
-    wrap = own.get(cls) or serving(propagate, but=but, left=left_to_pyg)
-    for name in _names.PROPAGATES:
-        found = vars(cls).get(name)
-        if found is None or hasattr(found, "is_accelerated"):
-            continue
-        if _names.is_made_by_pyg(cls, found):
-            setattr(cls, name, wrap(found))
-
-
-def install(but: tuple[type, ...], own: _Wraps) -> None:
-    """Wrap the propagate of all classes of layers, and of those that are made later.
-
-    but: classes that are wrapped elsewhere. own: what wraps the propagate of a class that has its
-        own code.
-    """
-
-    def wrapping(original: Callable[..., None]) -> Callable[..., None]:
-        """What PyG calls when it makes a layer, where the class may get its propagate."""
-
-        @functools.wraps(original)
-        def made(self: MessagePassing, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            _wrap_class(type(self), but, own)
-
-        return made
-
-    classes = [MessagePassing]
-    for cls in classes:
-        classes += cls.__subclasses__()
-        _wrap_class(cls, but, own)
-    replace(MessagePassing, _names.MAKES_PROPAGATE, wrapping)

@@ -6,7 +6,6 @@ is kept; the graph of a mini-batch keeps nothing.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from torch_geometric.nn.conv import gat_conv
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused
 from warploom.pyg._names import plain_edges
+from warploom.pyg._switch import running
 from warploom.torch import Graph, _later
 from warploom.torch._capture import step_of_thread
 from warploom.torch._graph import OnceGraph, find
@@ -25,15 +25,6 @@ from warploom.torch._plan import NO_LOOPS, current_stream, ends_of
 
 # Edges from which on the graph is measured in the first step of a checkpointed layer.
 MEASURED_AT_ONCE = 2**20
-
-
-class _Running(threading.local):
-    """Which forward of a layer with several propagates runs in this thread: they are one use."""
-
-    forward: int | None = None
-
-
-running = _Running()
 
 
 class Sorted:
@@ -87,12 +78,12 @@ def find_sorted(
     if is_checkpointed:
         is_used_again = found.graph.nnz >= MEASURED_AT_ONCE
     else:
-        forward, users = running.forward, found.users
+        forward, users = running.number, found.users
         is_other_use = forward is None or users.get(id(layer)) != forward
         is_used_again = is_used_again or (id(layer) in users and is_other_use)
     if not capturing and is_used_again and not is_of_step:
         found.graph = _kept(found.graph)
-    found.users[id(layer)] = running.forward
+    found.users[id(layer)] = running.number
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections import Counter
 from collections.abc import Callable
@@ -33,12 +34,32 @@ orders: Counter[tuple[str, str]] = Counter()  # by class of layer, and the order
 counts: Counter[tuple[str, str]] = Counter()  # by class of layer, and SERVED or a reason
 
 
+class Running(threading.local):
+    """The forward of a layer that runs in this thread.
+
+    is_left: PyG computes it, and all that it calls.
+    layer: the layer else, if its class has a forward that is wrapped.
+    number: of this forward; several propagates of one are one use of their edges.
+    masks: how many relations the layer has chosen edges of.
+    """
+
+    is_left = False
+    layer: MessagePassing | None = None
+    number: int | None = None
+    masks = 0
+
+
+running = Running()
+
+
 def is_active(layer: MessagePassing) -> bool:
     """Whether this layer runs on warploom where it can."""
+    if enabled > 0:
+        return True
     # Compiled code is guarded by what hasattr finds, and not by what a look into a dict does.
     if torch.compiler.is_compiling():
-        return enabled > 0 or hasattr(layer, "_warploom")
-    return enabled > 0 or "_warploom" in layer.__dict__
+        return hasattr(layer, "_warploom")
+    return "_warploom" in layer.__dict__
 
 
 def options() -> Options:
@@ -51,8 +72,18 @@ def count_call(name: str, reason: str) -> None:
     counts[name, reason] += 1
 
 
-def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What wraps a function of PyG: `run`, which gets the function and its arguments."""
+def is_within_left(args: Any, kwargs: Any) -> bool:
+    """Whether a forward that is left to PyG makes this call."""
+    return running.is_left
+
+
+def passing(
+    run: Callable[..., Any], skips: Callable[[Any, Any], bool] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What wraps a function of PyG: `run`, which gets the function and its arguments.
+
+    skips: gets the arguments, and says whether PyG's function runs at once.
+    """
 
     known: dict[Any, Any] = {}
 
@@ -61,6 +92,8 @@ def passing(run: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[
             return known[original]  # type: ignore[no-any-return]
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if skips is not None and skips(args, kwargs):
+                return original(*args, **kwargs)
             return run(original, *args, **kwargs)
 
         # torch.jit.script compiles the source of the original, and looks up its names in the

@@ -7,6 +7,7 @@ That and the aggregation become a walk over the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -179,3 +180,33 @@ def _of_end(name: str, data: Any) -> Any:
     if isinstance(data, (tuple, list)):
         return data[0] if name.endswith("_j") else data[1]
     return data
+
+
+# ---- features of several signals -----------------------------------------------------------------
+
+
+def deep_features(layer: MessagePassing, kwargs: dict[str, Any]) -> list[str]:
+    """The names of features that have a dimension of signals before that of nodes."""
+    if layer.node_dim != -2:
+        return []
+    return [name for name, v in kwargs.items() if isinstance(v, Tensor) and v.dim() == 3]
+
+
+def of_signals(
+    layer: MessagePassing, kwargs: dict[str, Any], deep: list[str], run: Callable[..., Tensor]
+) -> Tensor:
+    """The call for features (signals, nodes, n): all signals side by side in one walk where that
+    gives the same, or else one after the other. run: gets arguments, and whether they are beside.
+    """
+    shapes = {kwargs[name].shape for name in deep}
+    if len(shapes) == 1:
+        ((signals, _, n),) = shapes
+        beside = {name: kwargs[name].transpose(0, 1).flatten(1) for name in deep}
+        with suppress(Refused):
+            return run({**kwargs, **beside}, True).view(-1, signals, n).transpose(0, 1)
+    names = layer._warploom_names("message").split()
+    ends = {name[:-2] for name in names if name.endswith(ENDS)}
+    if not ends.issuperset(deep) or len({shape[0] for shape in shapes}) > 1:
+        raise Refused("features without a line for each node")
+    parts = zip(*(kwargs[name].unbind() for name in deep))
+    return torch.stack([run({**kwargs, **dict(zip(deep, one))}) for one in parts])

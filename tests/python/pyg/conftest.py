@@ -6,8 +6,8 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _trace_all(monkeypatch):
-    checks = pytest.importorskip("warploom.pyg._checks")
-    monkeypatch.setattr(checks, "LEAST_WORK", {})
+    roads = pytest.importorskip("warploom.pyg._roads")
+    monkeypatch.setattr(roads, "LEAST_WORK", {})
     monkeypatch.setattr("warploom.torch._later.DEVICES", ())
     monkeypatch.setattr("warploom.pyg._walks.SLOW_REPEATS", ())
 

@@ -17,7 +17,7 @@ from torch_geometric.nn.models.schnet import CFConv
 
 import warploom.pyg
 from layer_cases import CASES, EDGES, NODES, draw, graph
-from warploom.pyg import _checks, _names, _sorted, _walks
+from warploom.pyg import _install, _names, _roads, _sorted, _walks
 
 TOLERANCE = 1e-4
 STEPS = 3
@@ -643,8 +643,9 @@ def test_a_version_that_was_not_tried(monkeypatch):
     monkeypatch.setattr(_names, "TRIED", ("1.0",))
     monkeypatch.setattr(_names, "PROPAGATES", ())
     monkeypatch.setattr(_names, "MAKES_PROPAGATE", "_no_such_method")
-    for part in ("_products", "_forwards", "_attention", "_edge_lists"):
-        monkeypatch.setattr(getattr(warploom.pyg, part), "install", lambda: None)
+    monkeypatch.setattr(_install, "_FORWARDS", {})
+    for part in ("_attention", "_compiled", "_edge_lists"):
+        monkeypatch.setattr(getattr(_install, part), "install", lambda: ())
     monkeypatch.setattr(warploom.pyg, "_installed", False)
     layer, x = own(in_place), draw(NODES, 8).float()
     expected = layer(x, graph())
@@ -660,8 +661,9 @@ def test_a_version_that_was_not_tried(monkeypatch):
 def test_little_work_stays_with_pyg(monkeypatch):
     """Unless the step is captured, where the host's time is spent once."""
     layer, x, edge_index = pyg.LEConv(5, 8), draw(NODES, 5).float(), graph()
-    least = {"cpu": edge_index.size(1) * 8}
-    monkeypatch.setattr(_checks, "LEAST_WORK", least)
+    key = (_roads.OTHERS, "cpu")
+    least = {key: edge_index.size(1) * 8}
+    monkeypatch.setattr(_roads, "LEAST_WORK", least)
 
     def report_of_a_call():
         warploom.pyg.report(reset=True)
@@ -670,10 +672,10 @@ def test_little_work_stays_with_pyg(monkeypatch):
         return warploom.pyg.report()["LEConv"]
 
     assert report_of_a_call() == {"warploom": 1}
-    least["cpu"] += 1
+    least[key] += 1
     for _ in range(2):
         assert report_of_a_call() == {"too little work to trace a message for": 1}
-    monkeypatch.setattr(_checks.step_of_thread, "is_replayed", True)
+    monkeypatch.setattr(_roads.step_of_thread, "is_replayed", True)
     assert report_of_a_call() == {"warploom": 1}
 
 

@@ -372,7 +372,7 @@ def test_dropout():
 @pytest.mark.parametrize("conv", ["gat", "gatv2", "transformer"])
 def test_dropout_of_attention(conv, monkeypatch):
     """Small captured steps leave it to PyG, whose dropout draws other numbers in each replay."""
-    monkeypatch.setattr("warploom.pyg._checks.LEAST_WORK", {"cpu": 2**24})
+    monkeypatch.setattr("warploom.pyg._roads.LEAST_WORK", {("others", "cpu"): 2**24})
     model = Model(conv).double()
     for layer in model.convs:
         layer.dropout = 0.5
