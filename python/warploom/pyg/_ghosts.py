@@ -37,6 +37,7 @@ from torch_geometric.nn.aggr import Aggregation
 from warploom.pyg import _names
 from warploom.pyg._switch import passing, replace
 from warploom.torch import _capture
+from warploom.torch._memory import memory_of
 from warploom.torch._whole import is_data
 
 # ---- the batch of a step -------------------------------------------------------------------------
@@ -68,7 +69,6 @@ class Ghosts:
     def __init__(self) -> None:
         self.real: dict[int, Tensor | None] = {}
         self.nodes: list[int] = []
-        self.moved: dict[int, tuple[Tensor, int, Tensor]] = {}  # edges without self loops
         self.batches: list[tuple[Tensor, int, int]] = []
 
     def add(self, data: Any, padding: Padding) -> None:
@@ -362,12 +362,14 @@ def _without_loops(
         or _capture.step_of_thread.made is None
     ):
         return original(edge_index, edge_attr)
-    known = ghosts.moved.get(id(edge_index))
-    if known is None or known[1] != edge_index._version:  # it is kept, so its id is its own
-        last = ghosts.nodes[0] - 1
-        moved = edge_index.masked_fill(edge_index[0] == edge_index[1], last)
-        known = ghosts.moved[id(edge_index)] = edge_index, edge_index._version, moved
-    return known[2], edge_attr
+    memory = memory_of(edge_index)
+    known = None if memory is None else memory.get(_without_loops)
+    if known is None:
+        is_loop = edge_index[0] == edge_index[1]
+        known = (edge_index.masked_fill(is_loop, ghosts.nodes[0] - 1),)
+        if memory is not None:
+            memory.keep(_without_loops, known)
+    return known[0], edge_attr
 
 
 _installed = False

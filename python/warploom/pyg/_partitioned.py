@@ -17,7 +17,7 @@ from warploom import torch as products
 from warploom.pyg._checks import Refused, check_dense
 from warploom.pyg._kept import Operands
 from warploom.torch import _later, distributed
-from warploom.torch._memory import Made
+from warploom.torch._state import Made
 from warploom.torch.distributed import PartitionedGraph
 from warploom.torch.distributed._exchange import Fetch
 

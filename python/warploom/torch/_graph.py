@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -24,7 +24,7 @@ from warploom.torch._plan import (
     OnceKind,
     Request,
 )
-from warploom.torch._state import TensorState
+from warploom.torch._state import Made, TensorState
 
 # Graphs by the id() of their rowptr, for the registered ops, which get tensors. A graph keeps its
 # rowptr alive, so an id that is found belongs to that very tensor.
@@ -40,18 +40,10 @@ class _OnceProducts:
         self.products: dict[Any, Any] = {}
 
 
-class _Ordered(NamedTuple):
-    """Constant values of edges, and the same in CSR order."""
-
-    made_from: TensorState
-    ordered: torch.Tensor
-
-
 def _drop(graph: Callable[[], Graph | None], key: int, values: Any) -> None:
     """Give up the ordered values of values that end."""
     there = graph()
-    found = None if there is None else there._ordered.get(key)
-    if there is not None and found is not None and found.made_from.tensor is values:
+    if there is not None:
         there._ordered.pop(key, None)
 
 
@@ -212,7 +204,7 @@ class Graph:
         self._matrices = Matrices(self)
         self._derived: dict[Any, torch.Tensor] = {}
         self._derived_graphs: dict[str, Graph] = {}
-        self._ordered: dict[int, _Ordered] = {}  # by the id() of the values
+        self._ordered: dict[int, Made] = {}  # constant values in CSR order, by their id()
         if not self.once and not torch.compiler.is_compiling():
             _by_rowptr[id(self.rowptr)] = self
 
@@ -669,14 +661,14 @@ class Graph:
             return self.order_edges(base, order).reshape(values.shape)
         key = id(values)
         known = self._ordered.get(key)
-        if known is not None and known.made_from.is_of(values, known.ordered):
-            return known.ordered
+        if known is not None and known.is_of(values):
+            return known.tensors[0]  # type: ignore[return-value]
         with torch.inference_mode(False), torch.no_grad():
             ordered = values.index_select(0, order)
         if not _plan.is_captured(self.index):
             drop = functools.partial(_drop, weakref.ref(self), key)
             self._ordered.pop(key, None)
-            self._ordered[key] = _Ordered(TensorState(values, drop), ordered)
+            self._ordered[key] = Made((ordered,), values, drop)
             while len(self._ordered) > _MOST_ORDERED:
                 self._ordered.pop(next(iter(self._ordered)), None)
         return ordered

@@ -11,45 +11,18 @@ import atexit
 import threading
 import weakref
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import is_transformed
-from warploom.torch._state import Content, TensorState, used
+from warploom.torch._state import Content, Made, Tensors, TensorState, used
 
 _Key = tuple[Any, ...]
-_Tensors = tuple[Optional[Tensor], ...]
 
 MOST_ENTRIES = 64
-
-
-class Made:
-    """Tensors that were made of edges, and of another tensor if there is one.
-
-    They must not share the storage of the edges, whose life would then depend on them.
-    """
-
-    __slots__ = ("_other", "_versions", "tensors")
-
-    def __init__(self, tensors: _Tensors, other: Tensor | None = None) -> None:
-        self.tensors = tensors
-        self._other = None if other is None else TensorState(other)
-        self._versions = [None if one is None else one._version for one in tensors]
-
-    def is_of(self, other: Tensor | None) -> bool:
-        """Whether they would be made again of this other tensor, and are as they were made."""
-        if self._other is None or other is None:
-            if self._other is not None or other is not None:
-                return False
-        elif not self._other.is_of(other, self):
-            return False
-        return all(
-            one is None or one._version == version
-            for one, version in zip(self.tensors, self._versions)
-        )
 
 
 class Memory:
@@ -70,12 +43,12 @@ class Memory:
         self.content = content  # of edges that are not a sparse matrix
         self.made: dict[Any, Any] = {}
 
-    def get(self, key: Any, other: Tensor | None = None) -> _Tensors | None:
+    def get(self, key: Any, other: Tensor | None = None) -> Tensors | None:
         """The tensors that were kept under this key, of the same other tensor."""
         made = self.made.get(key)
         return made.tensors if made is not None and made.is_of(other) else None
 
-    def keep(self, key: Any, tensors: _Tensors, other: Tensor | None = None) -> None:
+    def keep(self, key: Any, tensors: Tensors, other: Tensor | None = None) -> None:
         """Keep tensors, but beyond a step not those in the memory of a graph that is captured."""
         if self.of_step or not any(one is not None and is_capturing(one) for one in tensors):
             self.made[key] = Made(tensors, other)

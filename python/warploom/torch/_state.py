@@ -11,11 +11,13 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Optional
 
 import torch
 
 from warploom._native import ffi, lib
+
+Tensors = tuple[Optional[torch.Tensor], ...]
 
 # An attribute of tensors that were made of others, whose states say when they must be made again.
 KEPT = "_warploom_kept"
@@ -107,6 +109,36 @@ class TensorState:
         """Whether the tensor, if it still lives, has the numbers that it had."""
         tensor = self.tensor()
         return tensor is None or self.is_of(tensor)
+
+
+class Made:
+    """Tensors that were made of others, of which one may change: `other`.
+
+    They must not share the storage of an owner that keeps them, whose life would then depend on
+    them. ended: see TensorState, of `other`.
+    """
+
+    __slots__ = ("_other", "_versions", "tensors")
+
+    def __init__(
+        self, tensors: Tensors, other: torch.Tensor | None = None,
+        ended: Callable[[Any], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.tensors = tensors
+        self._other = None if other is None else TensorState(other, ended)
+        self._versions = [None if one is None else one._version for one in tensors]
+
+    def is_of(self, other: torch.Tensor | None) -> bool:
+        """Whether they would be made again of this other tensor, and are as they were made."""
+        if self._other is None or other is None:
+            if self._other is not None or other is not None:
+                return False
+        elif not self._other.is_of(other, self):
+            return False
+        return all(
+            one is None or one._version == version
+            for one, version in zip(self.tensors, self._versions)
+        )
 
 
 class _Used:

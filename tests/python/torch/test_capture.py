@@ -16,6 +16,7 @@ import warploom.torch as wt
 from recorded_cuda import Cuda
 from warploom.torch import _capture
 from warploom.torch._capture import step_of_thread
+from warploom.torch._state import Made
 
 NODES = 12
 
@@ -221,8 +222,6 @@ def test_values_of_edges_without_an_argument(kind, cuda):
     graph = wt.Graph.from_edge_index(edge_index, rows=NODES, cols=NODES)
     weighted = wt.Graph(graph.rowptr, graph.colind, weights, cols=NODES)
     norms = []
-    if kind == "norm":
-        make = pytest.importorskip("warploom.torch._memory").Made
 
     def step(x):
         if kind == "ordered":
@@ -230,7 +229,7 @@ def test_values_of_edges_without_an_argument(kind, cuda):
         if kind == "transposed":
             return x * weighted.t().values
         if not norms or not norms[-1].is_of(weights):
-            norms.append(make((weights * 2,), weights))
+            norms.append(Made((weights * 2,), weights))
         return x * norms[-1].tensors[0]
 
     run, x = wt.capture(step, warmup=1), torch.ones(30)

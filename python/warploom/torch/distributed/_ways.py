@@ -22,7 +22,7 @@ from warploom import torch as products
 from warploom.torch._graph import Graph
 from warploom.torch._internals import for_each_of_batch
 from warploom.torch._plan import Request, index_type
-from warploom.torch._state import TensorState
+from warploom.torch._state import Made
 from warploom.torch.distributed._exchange import (
     Exchange,
     Parts,
@@ -66,19 +66,17 @@ class Kept:
     """What was made of the values of the last product."""
 
     def __init__(self) -> None:
-        self._known: tuple[TensorState, tuple[Tensor, ...]] | None = None
+        self._known: Made | None = None
 
-    def of(
-        self, values: Tensor, make: Callable[[Tensor], tuple[Tensor, ...]]
-    ) -> tuple[Tensor, ...]:
+    def of(self, values: Tensor, make: Callable[[Tensor], tuple[Tensor, ...]]) -> Any:
         """What is made of these; kept for the next product, unless it has other values."""
         if values.is_inference():  # counts no modifications
             return make(values)
         known = self._known
-        if known is None or not known[0].is_of(values, known[1]):
-            self._known = None  # not both at the same time
-            known = self._known = TensorState(values), make(values.detach())
-        return known[1]
+        if known is None or not known.is_of(values):
+            known = self._known = None  # not both at the same time
+            known = self._known = Made(make(values.detach()), values)
+        return known.tensors
 
 
 class Way(Protocol):
