@@ -27,7 +27,7 @@ from warploom.pyg._sorted import LOOPS, find_sorted, order_values, peek
 from warploom.pyg._switch import SERVED, counts
 from warploom.torch import _edges, _registered
 from warploom.torch._eager import spmm_of_edges
-from warploom.torch._edges import Call, EdgeList, Found
+from warploom.torch._edges import Call, EdgeList, OpGraph
 from warploom.torch._internals import (
     compile_for,
     frame_length,
@@ -66,9 +66,9 @@ _READ = (
 )
 
 # Graphs that compiled code has the number of, with the storages of their edges.
-_Held = dict[int, tuple[Any, Found]]
+_Held = dict[int, tuple[Any, OpGraph]]
 _held_by: WeakKeyDictionary[MessagePassing, _Held] = WeakKeyDictionary()
-_held: dict[int, Found] = {}
+_held: dict[int, OpGraph] = {}
 _numbers = itertools.count(1)
 # Graphs end while the modules that free them are still there.
 atexit.register(_held.clear)
@@ -89,7 +89,7 @@ def _derived(edges: Tensor, rows: int, how: str, flow: str) -> tuple[Tensor, Any
     return edges, None
 
 
-def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: bool) -> Found:
+def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: bool) -> OpGraph:
     """The graph of an op's edges."""
     if edges is None:
         return _held[call.site]
@@ -102,7 +102,7 @@ def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: b
     values = None if weight is None else order_values(found, weight)
     graph, perm = found.graph, found.graph.perm
     order = None if perm is None else partial(graph.order_edges, order=perm)
-    return Found(graph, values, order)
+    return OpGraph(graph, values, order)
 
 
 def _forget(layer_held: _Held) -> None:
@@ -138,7 +138,7 @@ def _warploom_hold(
         assert perm is not None
         values = None if own is None else own.index_select(0, perm)
     number = next(_numbers)
-    made = Found(found.graph, values, lambda given: given.index_select(0, perm), set())
+    made = OpGraph(found.graph, values, lambda given: given.index_select(0, perm), set())
     layer_held[number] = storage, made
     _held[number] = made
     finalize(layer, _held.pop, number, None)

@@ -63,7 +63,7 @@ class Operands(NamedTuple):
 Run = Callable[[Operands, Tensor], Tensor]
 
 
-class _Seen:
+class _Once:
     """Operands that a call had; the next call with them keeps their product."""
 
     __slots__ = ("_versions", "_where", "refused")
@@ -219,7 +219,7 @@ def constant(
     seen = found.seen.get(key)
     if seen is None or not seen.is_of(x, weight):
         found.seen.pop(key, None)
-        found.seen[key] = _Seen(x, weight)
+        found.seen[key] = _Once(x, weight)
         while len(found.seen) > _MOST_SEEN:
             found.seen.pop(next(iter(found.seen)), None)
         return None

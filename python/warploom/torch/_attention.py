@@ -40,7 +40,7 @@ from warploom.torch._plan import (
 fused: bool | None = None
 
 
-class How(NamedTuple):
+class Scalars(NamedTuple):
     """The numbers of a call."""
 
     factor: float  # the slope of leaky_relu, or the scale of products
@@ -80,8 +80,8 @@ def gat(
     gives 0. The result and its gradients have the same bits every time. Under autocast b is
     converted to autocast's type. Raises TypeError or ValueError that name the argument.
     """
-    how = _how(graph, "slope", slope, dropout, seed)
-    return _attend("gat", graph, b, left, right, values, how, bias)
+    scalars = _scalars(graph, "slope", slope, dropout, seed)
+    return _attend("gat", graph, b, left, right, values, scalars, bias)
 
 
 def gatv2(
@@ -107,9 +107,9 @@ def gatv2(
         b[k, h]. PyTorch computes the scores then.
     values, bias, slope, dropout, seed, and what is returned: as of `gat`.
     """
-    how = _how(graph, "slope", slope, dropout, seed)
+    scalars = _scalars(graph, "slope", slope, dropout, seed)
     if edges is None:
-        return _attend("gatv2", graph, b, x, att, values, how, bias)
+        return _attend("gatv2", graph, b, x, att, values, scalars, bias)
     need_graph(graph)
     need_tensor("b", b)
     b = _eager.autocast(b)
@@ -119,7 +119,7 @@ def gatv2(
     x, att = x.to(b.dtype), att.to(accumulator(b.dtype))
     z = x.index_select(0, graph.row()) + b.index_select(0, graph.colind) + edges
     scores = torch.linalg.vecdot(torch.nn.functional.leaky_relu(z, slope).to(att.dtype), att)
-    return _attend("edge", graph, b, None, None, _add(scores, values), how, bias)
+    return _attend("edge", graph, b, None, None, _add(scores, values), scalars, bias)
 
 
 def attention(
@@ -160,29 +160,29 @@ def attention(
         _check_operand("values", values, graph, (graph.nnz, v.shape[1]), one_head)
     v = _eager.autocast(v)
     wide = accumulator(v.dtype)
-    how = _how(
+    scalars = _scalars(
         graph, "scale", max(q.shape[2], 1) ** -0.5 if scale is None else scale, dropout, seed
     )
     alike = q.dtype == k.dtype == v.dtype and q.shape[1:] == k.shape[1:] == v.shape[1:]
     if alike and edges is None and (is_fast(v.shape[2]) if fused is None else fused):
         if values is not None:
             values = values.to(wide).reshape(edge_shape(graph.nnz, v.shape[1]))
-        return _attend("dot", graph, v, q, k, values, how)
+        return _attend("dot", graph, v, q, k, values, scalars)
     _check_operand("v", v, graph, (graph.cols, *v.shape[1:]))
     _check_operand("q", q, graph, (graph.rows, v.shape[1], q.shape[2]))
     _check_operand("k", k, graph, (graph.cols, *q.shape[1:]))
-    scale, how = how.factor, how._replace(factor=0.2)
+    scale, scalars = scalars.factor, scalars._replace(factor=0.2)
     with torch.autocast(v.device.type, enabled=False):
         q = q.to(wide) * scale
         scores = _add(_eager.sddmm(graph, q, k.to(wide)), values)
         if edges is None:
-            return _attend("edge", graph, v, None, None, scores, how)
+            return _attend("edge", graph, v, None, None, scores, scalars)
         _check_operand("edges", edges, graph, (graph.nnz, *v.shape[1:]))
         incidence = graph.incidence()
         scores = scores + _eager.sddmm(incidence, q, edges.to(wide))
         # Both have the same weights: dropout depends on the position of an edge in its graph.
-        of_edges = _attend("edge", incidence, edges.to(v.dtype), None, None, scores, how)
-        return _attend("edge", graph, v, None, None, scores, how) + of_edges
+        of_edges = _attend("edge", incidence, edges.to(v.dtype), None, None, scores, scalars)
+        return _attend("edge", graph, v, None, None, scores, scalars) + of_edges
 
 
 def _add(scores: Tensor, values: Maybe) -> Tensor:
@@ -194,15 +194,15 @@ def is_fast(features: int) -> bool:
     return features & (features - 1) == 0 and 0 < features <= 256
 
 
-def _how(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -> How:
+def _scalars(graph: Graph, name: str, factor: Any, dropout: Any, seed: int | None) -> Scalars:
     """The numbers of a call; `name` is that of the factor."""
     if type(factor) is float and type(dropout) is float and dropout == 0.0:
-        return How(factor, 0.0, 0)
+        return Scalars(factor, 0.0, 0)
     if not torch.compiler.is_compiling():
         factor = _arguments.number(name, factor)
     if isinstance(graph, EdgeList):
-        return How(factor, *_eager.check_dropout(dropout, seed))
-    return How(factor, *_eager.draw_dropout(dropout, seed))
+        return Scalars(factor, *_eager.check_dropout(dropout, seed))
+    return Scalars(factor, *_eager.draw_dropout(dropout, seed))
 
 
 def _check_operand(
@@ -227,7 +227,7 @@ def _attend(
     first: Maybe,
     second: Maybe,
     values: Maybe,
-    how: How,
+    scalars: Scalars,
     bias: Maybe = None,
 ) -> Tensor:
     """Attention with a score of `first` and `second`; see _OPERANDS."""
@@ -247,15 +247,15 @@ def _attend(
         first, second = _convert("x", first, b.dtype), _convert("att", second, wide)
     elif score == "gat":
         first, second = _convert("left", first, wide), _convert("right", second, wide)
-    options = (how.dropout > 0,)
+    options = (scalars.dropout > 0,)
     if bias is None:
-        return compute(graph, (b, first, second, values, None), options, how)[0]  # type: ignore[no-any-return]
+        return compute(graph, (b, first, second, values, None), options, scalars)[0]  # type: ignore[no-any-return]
     bias = _convert("bias", bias, b.dtype)
     if not needs_gradient(b, first, second, values, bias):
-        return compute(graph, (b, first, second, values, bias), options, how)[0]  # type: ignore[no-any-return]
+        return compute(graph, (b, first, second, values, bias), options, scalars)[0]  # type: ignore[no-any-return]
     # The gradient needs the result without it.
     _check_operand("bias", bias, graph, tuple(b.shape[1:]))
-    return compute(graph, (b, first, second, values, None), options, how)[0] + bias  # type: ignore[no-any-return]
+    return compute(graph, (b, first, second, values, None), options, scalars)[0] + bias  # type: ignore[no-any-return]
 
 
 def _convert(name: str, tensor: Any, dtype: torch.dtype) -> Tensor:

@@ -127,7 +127,7 @@ class Captured:
         self._met: dict[tuple[Part, ...], set[Any] | None] = {}  # edges by form; None = they change
         self._optimizers = Optimizers(DEVICE)
         self._modules = Modules()
-        self._kinds: dict[tuple[Part, ...], _Kind] = {}
+        self._kinds: dict[tuple[Part, ...], _Replay] = {}
         self._parts: tuple[Part, ...] = ()  # of the kind of the last call
         self._eager_calls = 0  # since the last replay
         self._side: Any = None
@@ -191,18 +191,18 @@ class Captured:
             *inputs.parts, *modes(DEVICE), *self._optimizers.parts(), *self._modules.parts()
         )  # fmt: skip
 
-    def _kind(self, parts: tuple[Part, ...], inputs: Inputs) -> _Kind:
+    def _kind(self, parts: tuple[Part, ...], inputs: Inputs) -> _Replay:
         """The kind of a call, with its inputs in the buffers."""
         kind = self._kinds.pop(parts, None)
         if kind is None or not all(state.holds() for state in kind.states):
-            kind = _Kind(inputs)
+            kind = _Replay(inputs)
         else:
             for buffer, tensor in zip(kind.buffers, inputs.tensors):
                 buffer.copy_(tensor)
         self._keep(parts, kind)
         return kind
 
-    def _keep(self, parts: tuple[Part, ...], kind: _Kind) -> None:
+    def _keep(self, parts: tuple[Part, ...], kind: _Replay) -> None:
         """Keep a kind, instead of the one that was not used for longest where there are many."""
         self._kinds[parts] = kind
         if len(self._kinds) > _MOST_KINDS:
@@ -210,7 +210,7 @@ class Captured:
             waiting = (key for key in others if self._kinds[key].graph is None)
             del self._kinds[next(waiting, others[0])]
 
-    def _warm_up(self, kind: _Kind, parts: tuple[Part, ...], inputs: Inputs) -> Any:
+    def _warm_up(self, kind: _Replay, parts: tuple[Part, ...], inputs: Inputs) -> Any:
         """Run a step eagerly, as it will be captured."""
         optimizers = self._optimizers
         known = len(optimizers.seen), len(self._modules.seen)
@@ -231,7 +231,7 @@ class Captured:
             self._give_up(reason or kind.reads.reason())
         return result
 
-    def _run_aside(self, kind: _Kind, inputs: Inputs, watch: Any) -> Any:
+    def _run_aside(self, kind: _Replay, inputs: Inputs, watch: Any) -> Any:
         args, kwargs = inputs.replaced(kind.buffers)
         current = cuda.current_stream()
         self._side.wait_stream(current)
@@ -247,7 +247,7 @@ class Captured:
         finally:
             current.wait_stream(self._side)
 
-    def _capture(self, kind: _Kind, inputs: Inputs) -> str | None:
+    def _capture(self, kind: _Replay, inputs: Inputs) -> str | None:
         """Record a step; returns why that failed, or None."""
         before, watch = self._optimizers.gradients(), _Watch()
         reason = self._record(kind, inputs, watch)
@@ -266,7 +266,7 @@ class Captured:
         self._give_up(reason)
         return result
 
-    def _record(self, kind: _Kind, inputs: Inputs, watch: _Watch) -> str | None:
+    def _record(self, kind: _Replay, inputs: Inputs, watch: _Watch) -> str | None:
         """Record a step; returns why that failed, or None."""
         if any_autocast() and torch.is_autocast_cache_enabled():
             return "autocast around it keeps old weights; move it into the step"
@@ -318,7 +318,7 @@ class Captured:
         warnings.warn(f"warploom: capture: {name}: {text}", stacklevel=level)
 
 
-class _Kind:
+class _Replay:
     """Calls that one capture serves."""
 
     def __init__(self, inputs: Inputs) -> None:

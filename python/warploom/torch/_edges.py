@@ -48,7 +48,7 @@ class Size(NamedTuple):
         return self.nnz
 
 
-class Like(NamedTuple):
+class Shaped(NamedTuple):
     """What a Product needs to know of an operand, of which there may be no tensor."""
 
     shape: tuple[int, ...]
@@ -75,7 +75,7 @@ class Place(NamedTuple):
         return Size(*self[3:], index_type(*self[3:]))
 
 
-class Found(NamedTuple):
+class OpGraph(NamedTuple):
     """The graph of an op's edges.
 
     values: in CSR order, if the edges have their own, which the op was not given.
@@ -147,17 +147,17 @@ class Found(NamedTuple):
 
 
 # Finds the graph of a Call, its edges, rows and columns; set by `warploom.pyg`.
-finder: Callable[[Call, Maybe, int, int, bool], Found] | None = None
+finder: Callable[[Call, Maybe, int, int, bool], OpGraph] | None = None
 
 
-class _Last(NamedTuple):
+class _Bound(NamedTuple):
     """The edges that a Call got last, with their graph and what computes its results."""
 
     edges: TensorState | None  # None: of an op without edges
     rows: int
     cols: int
     numbers: Numbers
-    found: Found
+    found: OpGraph
     run: Run
 
 
@@ -181,20 +181,20 @@ class Call:
         self.options, self.draws, self.needs, likes = rest
         self.lines = self.operation.lines_of(self.options)
         self.likes = [
-            None if like is None else Like(like[0], getattr(torch, like[1])) for like in likes
+            None if like is None else Shaped(like[0], getattr(torch, like[1])) for like in likes
         ]
-        self._last: list[_Last | None] = [None, None]
+        self._last: list[_Bound | None] = [None, None]
 
     def product(self, size: Any) -> Any:
         """The Product (_ops) for a graph of this size, which is not checked."""
         return self.operation.make(self.operands(size), *self.options)
 
-    def operands(self, size: Any) -> list[Like | None]:
+    def operands(self, size: Any) -> list[Shaped | None]:
         """What the operands are like."""
         return [
             like
             if like is None or line is None
-            else Like((getattr(size, line), *like.shape), like.dtype)
+            else Shaped((getattr(size, line), *like.shape), like.dtype)
             for like, line in zip(self.likes, self.lines)
         ]
 
@@ -209,7 +209,7 @@ class Call:
             for one, line in zip(operands, self.lines)
         )
 
-    def _found(self, place: Place, is_backward: bool) -> Found:
+    def _found(self, place: Place, is_backward: bool) -> OpGraph:
         rowptr, colind, perm, rows, cols, _ = place
         if colind is None:
             if finder is None:
@@ -223,8 +223,8 @@ class Call:
         graph = graph.t() if self.to_source else graph
         order = graph.edge_order() if self.operation.by_edges else None
         if order is None:
-            return Found(graph)
-        return Found(graph, None, partial(graph.order_edges, order=order))
+            return OpGraph(graph)
+        return OpGraph(graph, None, partial(graph.order_edges, order=order))
 
     def find(
         self, place: Place, numbers: Numbers, is_backward: bool, operands: Sequence[Maybe] = ()
@@ -242,7 +242,7 @@ class Call:
             product = graph._products[self.text] = self.product(graph)
         bind = self._bind_backward if is_backward else self._bind_forward
         run = bind(found, product, arrange, numbers)
-        last = _Last(None, place.rows, place.cols, numbers, found, run)
+        last = _Bound(None, place.rows, place.cols, numbers, found, run)
         if edges is None:
             self._last[is_backward] = last
         elif place.colind is None and not graph.once and not edges.is_inference():
@@ -262,7 +262,7 @@ class Call:
         return product.differentiable(graph, x, kept, (*numbers[0], numbers[1]), self.needs)  # type: ignore[no-any-return]
 
     def _bind_forward(
-        self, found: Found, product: Any, arrange: Arrange | None, given: Numbers
+        self, found: OpGraph, product: Any, arrange: Arrange | None, given: Numbers
     ) -> Run:
         """What computes the results of operands."""
         graph, needs, numbers = found.graph, self.needs, (*given[0], given[1])
@@ -287,7 +287,7 @@ class Call:
         return run
 
     def _bind_backward(
-        self, found: Found, product: Any, arrange: Arrange | None, given: Numbers
+        self, found: OpGraph, product: Any, arrange: Arrange | None, given: Numbers
     ) -> Run:
         """What computes the gradients that are needed, of the result's and of what was kept."""
         graph, needs, lines, numbers = found.graph, self.needs, self.lines, (*given[0], given[1])

@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from warploom.torch._edges import Like
+from warploom.torch._edges import Shaped
 from warploom.torch._graph import Graph
 from warploom.torch._message_parts import OWN
 from warploom.torch._message_walks import Message
@@ -193,10 +193,10 @@ def of_message(
     key = "message", request, graph.nnz < 2**31
     product = graph._products.get(key)
     if product is None:
-        likes = [Like((graph.cols, *width), request.dtype)]
+        likes = [Shaped((graph.cols, *width), request.dtype)]
         places: tuple[tuple[str, str], ...] = (("b", "column"),)
         if request.values is not None:
-            likes.append(Like(edge_shape(graph.nnz, request.heads), request.values))
+            likes.append(Shaped(edge_shape(graph.nnz, request.heads), request.values))
             places += (("a", OWN),)
         text = _TEXTS[request.message].format(a="a" if has_values else "1")
         product = graph._products[key] = Message(

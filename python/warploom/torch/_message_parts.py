@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn, Union
 import torch
 
 from warploom import _arguments
-from warploom.torch._edges import Like
+from warploom.torch._edges import Shaped
 from warploom.torch._graph import Graph
 from warploom.torch._plan import DENSE_TYPES
 
@@ -292,7 +292,7 @@ def _check_tensor(
         )
 
 
-def _check_types(tensors: Mapping[str, Tensor | Like]) -> torch.dtype:
+def _check_types(tensors: Mapping[str, Tensor | Shaped]) -> torch.dtype:
     """The type of all operands but a."""
     first: str | None = None
     for name, tensor in tensors.items():
@@ -313,7 +313,7 @@ def _check_types(tensors: Mapping[str, Tensor | Like]) -> torch.dtype:
     return dtype
 
 
-def _line(tensor: Tensor | Like, place: str) -> tuple[int, ...]:
+def _line(tensor: Tensor | Shaped, place: str) -> tuple[int, ...]:
     """The shape of one line of an operand."""
     return tuple(tensor.shape if place == "all" else tensor.shape[1:])
 
@@ -326,7 +326,7 @@ def columns_of(line: tuple[int, ...]) -> int:
 
 
 def _widths(
-    tensors: Mapping[str, Tensor | Like], places: dict[str, str], heads: int | None
+    tensors: Mapping[str, Tensor | Shaped], places: dict[str, str], heads: int | None
 ) -> tuple[tuple[int, ...], int]:
     """The shape of a line of n columns, that of the widest operand, and the number of heads."""
     width: tuple[int, ...] = ()
@@ -350,7 +350,7 @@ def _widths(
 
 
 def _width_of(
-    name: str, tensor: Tensor | Like, place: str, width: tuple[int, ...], heads: int
+    name: str, tensor: Tensor | Shaped, place: str, width: tuple[int, ...], heads: int
 ) -> str:
     line = _line(tensor, place)
     columns, n = columns_of(line), columns_of(width)

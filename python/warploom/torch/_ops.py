@@ -14,7 +14,7 @@ from typing import Any, Union
 import torch
 
 from warploom.torch import _later, _registered
-from warploom.torch._edges import EdgeList, Like, Maybe, Needs, Size, Tensor
+from warploom.torch._edges import EdgeList, Maybe, Needs, Shaped, Size, Tensor
 from warploom.torch._graph import Graph
 from warploom.torch._internals import (
     for_each_of_batch,
@@ -26,7 +26,7 @@ from warploom.torch._internals import (
 from warploom.torch._plan import KeptPlan, Launcher, OnceKind, Request, edge_shape, element
 
 Gradients = Sequence[Maybe]
-Likes = Sequence[Union[Tensor, Like, None]]
+Likes = Sequence[Union[Tensor, Shaped, None]]
 Shape = tuple[tuple[int, ...], torch.dtype]
 
 
