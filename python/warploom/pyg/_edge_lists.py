@@ -103,7 +103,7 @@ def _normed(
     dtype: torch.dtype | None = None,
 ) -> Any:
     """PyG's gcn_norm without a wait, which repeats its answer for edges that it has seen."""
-    arguments = (num_nodes, improved, add_self_loops, flow, dtype)
+    arguments: Any = (num_nodes, improved, add_self_loops, flow, dtype)
     compiling = torch.compiler.is_compiling()
     if not (bool(_appended) and is_plain(edge_index) if compiling else _is_own(edge_index)):
         return original(edge_index, edge_weight, *arguments)

@@ -31,7 +31,7 @@ from warploom.pyg._values import (
 from warploom.torch._eager import multiply, spmm_of_edges
 from warploom.torch._internals import is_deterministic
 from warploom.torch._message import message_of_operands
-from warploom.torch._message_parts import compose
+from warploom.torch._message_text import compose
 
 PRODUCT = "({0}*{1})"
 _LINEAR = ("sum", "mean")

@@ -12,18 +12,15 @@ from warploom.torch._edges import EdgeList, Maybe, Tensor
 from warploom.torch._graph import Graph, need_graph
 from warploom.torch._internals import any_autocast, is_deterministic, refuse_transforms
 from warploom.torch._message_parts import (
-    KEPT,
     KNOWN,
     OWN,
     PLACES,
     SEED,
     Value,
     check,
-    compose,
     line_of,
-    names_of,
-    refuse,
 )
+from warploom.torch._message_text import KEPT, compose, names_of, refuse
 from warploom.torch._message_walks import Message
 from warploom.torch._ops import Operation
 

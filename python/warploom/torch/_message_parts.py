@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, Union
+from typing import Any, NamedTuple, Union
 
 import torch
 
 from warploom import _arguments
 from warploom.torch._edges import Shaped
 from warploom.torch._graph import Graph
+from warploom.torch._message_text import KEPT, names_of, reads_degree, refuse, split
 from warploom.torch._plan import DENSE_TYPES
 
 Tensor = torch.Tensor
@@ -28,73 +27,7 @@ LEAST_VARIANCE = 1e-5  # PyG's std is 0 up to here
 OWN = "own"  # the place of the values of the graph, which are in CSR order
 LINES = {"row": "rows", "column": "cols", "edge": "nnz", OWN: "stored"}
 _SWAPPED = {"row": "column", "column": "row"}
-# Identifiers that are no functions. "e5" of "1e5" is none.
-_NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\()")
-KEPT = "kept"  # in a text: what dropout multiplies the weight of an edge and head by
 SEED = "#seed"  # among the numbers of a call; no name in a text is spelled so
-_NUMBERS = frozenset(("inf", "INFINITY", "degree", KEPT))
-
-
-class Text(NamedTuple):
-    """An expression with the score and the sums that it brings along."""
-
-    sums: tuple[tuple[str, str], ...]  # name and expression
-    score: str | None
-    drops: bool  # weights are left out
-    message: str
-
-
-def compose(
-    expression: str,
-    score: str | None,
-    sums: Mapping[str, str] | None,
-    drops: bool = False,
-) -> str:
-    """One text of an expression, its score and its sums, which `split` takes apart."""
-    sums = sums or {}
-    for what, text in (
-        ("the score", score or "0"),
-        *(("the sum " + n, t) for n, t in sums.items()),
-    ):
-        if not isinstance(text, str):
-            refuse(f"{what}: a text is needed, not {type(text).__name__}", TypeError)
-        if ";" in text or "\0" in text or not text.strip():
-            refuse(f"{what}: {text!r} is no single expression")
-    for name in sums:
-        if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-            refuse(f"sums: {name!r} is no name")
-    parts = [f"{name}:edge_sum={text}" for name, text in sums.items()]
-    parts += [] if score is None else [f"score={score}"]
-    return ";".join([*parts, *([KEPT] if drops else []), expression])
-
-
-@functools.lru_cache(maxsize=1024)
-def split(expression: str) -> Text:
-    """The parts of what `compose` made."""
-    *parts, message = expression.split(";")
-    sums, score, drops = [], None, False
-    for part in parts:
-        head, _, text = part.partition("=")
-        if head == "score":
-            score = text
-        elif part == KEPT:
-            drops = True
-        elif head.endswith(":edge_sum"):
-            sums.append((head.partition(":")[0], text))
-        else:
-            refuse(f"the expression {expression!r} is no single expression")
-    return Text(tuple(sums), score, drops, message)
-
-
-@functools.lru_cache(maxsize=1024)
-def names_of(expression: str) -> tuple[str, ...]:
-    """The operands of an expression, of its score and of its sums, in their order."""
-    if ";" not in expression:
-        return tuple(n for n in dict.fromkeys(_NAMES.findall(expression)) if n not in _NUMBERS)
-    parts = split(expression)
-    texts = [*(text for _, text in parts.sums), parts.score or "0", parts.message]
-    made = {name for name, _ in parts.sums}
-    return tuple(n for n in dict.fromkeys(n for t in texts for n in names_of(t)) if n not in made)
 
 
 def line_of(place: str | None, transpose: bool) -> str | None:
@@ -156,11 +89,6 @@ class Parts(NamedTuple):
             if o.name in used and o.name != "a"
         ]
         return "".join(declared + sums) + ";".join(f"{kind}={text}" for kind, text in results)
-
-
-def refuse(why: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise what is wrong with a message."""
-    raise error("warploom: message: " + why)
 
 
 def check(graph: Graph, operands: Sequence[Tensor], *options: Any) -> None:
@@ -261,7 +189,7 @@ def _check_names(
     for name in given:
         if name not in names:
             refuse(f"operand {name} is given, and '{expression}' does not use it; leave it out")
-    if transpose and re.search(r"\bdegree\b", expression):
+    if transpose and reads_degree(expression):
         refuse("degree, the edges of a row, cannot be used with transpose; pass it as an operand")
 
 

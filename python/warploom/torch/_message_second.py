@@ -6,9 +6,7 @@ edge, so it needs tensors of edges x n, and takes its gradients by PyTorch's aut
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,126 +14,15 @@ import torch
 from warploom.torch._graph import Graph
 from warploom.torch._message_parts import (
     COMPOSED,
-    KEPT,
     LEAST_VARIANCE,
     OF_EDGES,
     Operand,
     Parts,
     columns_of,
-    refuse,
 )
+from warploom.torch._message_text import KEPT, evaluate
 
 Tensor = torch.Tensor
-
-# ---- expressions --------------------------------------------------------------------------------
-
-_TOKEN = re.compile(
-    r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[fF]?"
-    r"|([A-Za-z_]\w*)|(<=|>=|==|!=|&&|\|\||[-+*/()?:,<>!]))"
-)
-_LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
-    {"||": torch.logical_or},
-    {"&&": torch.logical_and},
-    {"==": operator.eq, "!=": operator.ne},
-    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
-    {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": operator.truediv},
-)
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "cbrt": lambda v: v.sign() * v.abs().pow(1 / 3),
-    "expscale": lambda v, base, scale: (v - base).exp() * scale,
-    "fabs": torch.abs,
-    "fma": lambda a, b, c: a * b + c,
-    "leaky_relu": lambda v, slope: torch.where(v > 0, v, slope * v),
-    "max": torch.fmax,
-    "min": torch.fmin,
-}
-_OF_TORCH = frozenset(
-    (
-        *("abs", "acos", "asin", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "erfc"),
-        *("exp", "exp2", "expm1", "floor", "fmax", "fmin", "fmod", "hypot", "log", "log10"),
-        *("log1p", "log2", "pow", "relu", "round", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh"),
-        "trunc",
-    )
-)
-
-
-class _Expression:
-    """Evaluates a text with tensors for its names."""
-
-    def __init__(self, text: str, values: dict[str, Tensor], like: Tensor) -> None:
-        self._tokens: list[tuple[str, str, str]] = [
-            found for found in _TOKEN.findall(text) if any(found)
-        ]
-        self._at = 0
-        self._values = values
-        self._like = like
-
-    def _next(self) -> str:
-        return self._tokens[self._at][2] if self._at < len(self._tokens) else ""
-
-    def _take(self) -> str:
-        self._at += 1
-        return self._tokens[self._at - 1][2]
-
-    def value(self) -> Any:
-        condition = self._binary(0)
-        if self._next() != "?":
-            return condition
-        self._take()
-        is_first = condition != 0
-        first = self._branch(is_first)
-        self._take()  # :
-        second = self._branch(is_first.logical_not())
-        return torch.where(is_first, first, second)
-
-    def _branch(self, is_taken: Tensor) -> Any:
-        """A value where it is taken; elsewhere of ones, so that its gradient there is no NaN."""
-        outer = self._values
-        self._values = {
-            name: torch.where(is_taken, value, torch.ones_like(value))
-            for name, value in outer.items()
-        }
-        made = self.value()
-        self._values = outer
-        return made
-
-    def _binary(self, level: int) -> Any:
-        if level == len(_LEVELS):
-            return self._unary()
-        made = self._binary(level + 1)
-        while self._next() in _LEVELS[level]:
-            operation = _LEVELS[level][self._take()]
-            made = operation(made, self._binary(level + 1)).to(self._like.dtype)
-        return made
-
-    def _unary(self) -> Any:
-        sign = self._next()
-        if sign in ("-", "+", "!"):
-            self._take()
-            made = self._unary()
-            if sign == "!":
-                return (made == 0).to(self._like.dtype)
-            return -made if sign == "-" else made
-        number, name, mark = self._tokens[self._at]
-        self._at += 1
-        if mark == "(":
-            made = self.value()
-            self._take()
-            return made
-        if number or name in ("inf", "INFINITY"):
-            return self._like.new_tensor(float(number or "inf"))
-        return self._call(name) if self._next() == "(" else self._values[name]
-
-    def _call(self, name: str) -> Any:
-        arguments = []
-        while self._take() != ")":
-            arguments.append(self.value())
-        function = _FUNCTIONS.get(name) or (getattr(torch, name) if name in _OF_TORCH else None)
-        if function is None:
-            refuse(f"{name} has no second derivative", NotImplementedError)
-        return function(*arguments)
-
 
 # ---- gradients ----------------------------------------------------------------------------------
 
@@ -233,11 +120,11 @@ class Call(NamedTuple):
             values[KEPT] = self.kept.to(dtype)[:, :, None]
         full = (graph.nnz, parts.heads, columns_of(parts.width) // parts.heads)
         for name, text in parts.sums:
-            value = _Expression(text, values, like).value().expand(full)
+            value = evaluate(text, values, like).expand(full)
             values[name] = value.sum(-1, keepdim=True)
         results = []
         for at, (kind, text) in enumerate(parts.results):
-            value = _Expression(text, values, like).value()
+            value = evaluate(text, values, like)
             if kind == "score":  # one for each edge and head, and no result of the call
                 weights = _weights(graph, value.expand(*full[:2], 1))
                 results.append(value)

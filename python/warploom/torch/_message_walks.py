@@ -22,15 +22,14 @@ from warploom.torch._graph import Graph
 from warploom.torch._internals import raw_stream
 from warploom.torch._message_parts import (
     COMPOSED,
-    KEPT,
     LEAST_VARIANCE,
     LINES,
     OF_EDGES,
     SEED,
     columns_of,
     describe,
-    refuse,
 )
+from warploom.torch._message_text import KEPT, refuse
 from warploom.torch._ops import Gradients, Likes, Product, Shape
 from warploom.torch._plan import (
     KeptPlan,

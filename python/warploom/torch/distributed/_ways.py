@@ -68,7 +68,7 @@ class Kept:
     def __init__(self) -> None:
         self._known: Made | None = None
 
-    def of(self, values: Tensor, make: Callable[[Tensor], tuple[Tensor, ...]]) -> Any:
+    def of(self, values: Tensor, make: Callable[[Tensor], tuple[Tensor, ...]]) -> tuple[Any, ...]:
         """What is made of these; kept for the next product, unless it has other values."""
         if values.is_inference():  # counts no modifications
             return make(values)
