@@ -26,7 +26,7 @@ from torch_geometric.nn import (
 from warploom.pyg import _compiled, _partitioned
 from warploom.pyg._checks import Refused, check_dense, check_dropout, check_edges, check_sum
 from warploom.pyg._names import EDGE_HOOKS, has_hooks_of, plain_edges
-from warploom.pyg._sorted import LOOPS, Sorted, find_sorted, order_values, with_loops
+from warploom.pyg._sorted import LOOPS, find_sorted, order_values, with_loops
 from warploom.pyg._switch import passing, replace
 from warploom.torch import Graph, _later, attention, distributed, gat, gatv2, message
 from warploom.torch._attention import is_fast, needs_gradient
@@ -56,7 +56,7 @@ def _check_weights(return_attention_weights: bool | None) -> None:
 
 def _edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, *, loops: bool
-) -> tuple[Any, Tensor | None]:
+) -> tuple[Graph, Tensor | None]:
     """The graph of the edges with PyG's self loops, if they get any, and their features with those
     of the loops."""
     if edge_index.size(1) == 0 or rows == 0 or cols == 0:
@@ -66,12 +66,13 @@ def _edges(
     edges = plain_edges(edge_index)
     if loops and edge_attr is not None:
         edge_attr = with_loops(edges, min(rows, cols), edge_attr, layer.fill_value)[1]
-    return find_sorted(layer, edges, False, rows, cols, LOOPS if loops else None), edge_attr
+    found = find_sorted(layer, edges, False, rows, cols, LOOPS if loops else None)
+    return found.graph, edge_attr
 
 
 def _traced_edges(
     layer: Any, edge_index: Tensor, edge_attr: Tensor | None, rows: int, cols: int, loops: bool
-) -> _compiled.Traced:
+) -> Graph:
     if layer.training and getattr(layer, "dropout", 0) > 0 and _compiled.is_held():
         raise Refused("dropout of attention under CUDA graphs")
     if edge_attr is not None and (loops or type(layer) is not GATConv):
@@ -142,16 +143,16 @@ def _node_terms(
     return (target * att_dst).sum(-1), right
 
 
-def _edge_features(layer: Any, found: Sorted, edge_attr: Tensor) -> Tensor:
+def _edge_features(layer: Any, graph: Graph, edge_attr: Tensor) -> Tensor:
     """The features of edges, (edges, heads, channels) in CSR order."""
     if layer.lin_edge is None:
         raise Refused("edge features and no edge_dim")
     if has_hooks_of(layer.lin_edge):  # which would see edges in another order
         raise Refused("hooks")
-    if edge_attr.size(0) != found.graph.nnz:
+    if edge_attr.size(0) != graph.nnz:
         raise Refused("edge features do not match the edges")
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
-    ordered = order_values(found, edge_attr)
+    ordered = order_values(graph, edge_attr)
     return layer.lin_edge(ordered).view(-1, layer.heads, layer.out_channels)  # type: ignore[no-any-return]
 
 
@@ -179,12 +180,12 @@ def _run_gat(
         part = _partitioned.with_loops(edge_index)[0] if layer.add_self_loops else edge_index
         graph, attend, attended = part.local, distributed.gat, part
     else:
-        found, edge_attr = _edges(
+        graph, edge_attr = _edges(
             layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops
         )
-        graph = attended = found.graph
+        attended = graph
         if edge_attr is not None and layer.lin_edge is not None:
-            features = _edge_features(layer, found, edge_attr)
+            features = _edge_features(layer, graph, edge_attr)
             terms = (features * layer.att_edge).sum(-1)
     left, right = _node_terms(layer, graph, source, target)
     bias = _fused_bias(layer, source)
@@ -242,16 +243,16 @@ def _run_gatv2(
     shared = target is source and layer.share_weights
     right = left if shared else layer.lin_r(target).view(shape)
     cols, rows = left.size(0), right.size(0)
-    found, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops)
+    graph, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=layer.add_self_loops)
     edges = None
     if edge_attr is not None:
-        edges = _edge_features(layer, found, edge_attr)
+        edges = _edge_features(layer, graph, edge_attr)
     dropout = layer.dropout if layer.training else 0.0
     bias = _fused_bias(layer, left)
     with without_autocast(left.device):
         att = layer.att.view(shape[1:])
         out = gatv2(
-            found.graph, left, right, att, edges=edges, bias=bias, slope=layer.negative_slope,
+            graph, left, right, att, edges=edges, bias=bias, slope=layer.negative_slope,
             dropout=dropout,
         )  # fmt: skip
     return _finish(layer, out, residual, has_bias=bias is not None)
@@ -275,16 +276,16 @@ def _run_transformer(
     rows, cols = query.size(0), key.size(0)
     if size is not None and tuple(size) != (cols, rows):
         raise Refused("sizes that do not match the features")
-    found, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=False)
+    graph, edge_attr = _edges(layer, edge_index, edge_attr, rows, cols, loops=False)
     is_pass = query.shape[1:] == value.shape[1:] and is_fast(query.size(2))
     if torch.compiler.is_compiling() and not is_pass:
         raise Refused("attention that is not one pass in compiled code")
     edges = None
     if edge_attr is not None:
-        edges = _edge_features(layer, found, edge_attr)
+        edges = _edge_features(layer, graph, edge_attr)
     with without_autocast(value.device):
         dropout = layer.dropout if layer.training else 0.0
-        out = attention(found.graph, query, key, value, edges=edges, dropout=dropout)
+        out = attention(graph, query, key, value, edges=edges, dropout=dropout)
     return _widened(out)
 
 
@@ -298,7 +299,7 @@ def _graph_of(layer: Any, edge_index: Any, size: Any, x: Tensor, loops: bool) ->
     if size is not None and tuple(size) != (x.size(0), x.size(0)):
         raise Refused("sizes that do not match the features")
     nodes = x.size(0)
-    return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0].graph  # type: ignore[no-any-return]
+    return _edges(layer, edge_index, None, nodes, nodes, loops=loops)[0]
 
 
 def _run_supergat(

@@ -12,7 +12,7 @@ import atexit
 import itertools
 import sys
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary, finalize, ref
 
 import torch
@@ -99,7 +99,7 @@ def _find(call: Call, edges: Tensor | None, rows: int, cols: int, is_backward: b
     found = peek(*place) if is_backward else None
     if found is None:
         found = find_sorted(call, *place)
-    values = None if weight is None else order_values(found, weight)
+    values = None if weight is None else order_values(found.graph, weight)
     graph, perm = found.graph, found.graph.perm
     order = None if perm is None else partial(graph.order_edges, order=perm)
     return OpGraph(graph, values, order)
@@ -213,19 +213,13 @@ def edge_list(
     return EdgeList(where, size, device, key, how, to_source, site, has_values), weight
 
 
-class Traced(NamedTuple):
-    """The edges of a traced layer, in the place of Sorted."""
-
-    graph: EdgeList
-
-
 def found_edges(
     layer: Any, kind: str, edge_index: Tensor, rows: int, cols: int, columns: int, how: str = ""
-) -> Traced:
+) -> EdgeList:
     """The edges of a traced layer whose op is of this kind and so many columns."""
     need_work(kind, edge_index, columns)
     to_source = layer.flow != "source_to_target"
-    return Traced(edge_list(layer, edge_index, rows, cols, to_source, how)[0])
+    return edge_list(layer, edge_index, rows, cols, to_source, how)[0]
 
 
 def product(

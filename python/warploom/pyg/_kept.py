@@ -151,7 +151,7 @@ class Kept(TensorState):
             return False
         values = found.weights
         if weight is not None:
-            values = order_values(found, weight.reshape(-1).to(x.dtype))
+            values = order_values(found.graph, weight.reshape(-1).to(x.dtype))
         with torch.no_grad():
             self.out.copy_(_computed(Operands(found, x, weight, values, self._key[1]), self._run))
         self.take(x)

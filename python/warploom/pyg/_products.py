@@ -151,7 +151,7 @@ def operands(
         product = partial(_compiled.product, layer, edge_index, rows, features.size(1))
         return Operands(None, features, weight, values, reduce, None, product)
     found = find_sorted(layer, edge_index, layer.flow != "source_to_target", rows, cols, added)
-    ordered = found.weights if values is None else order_values(found, values)
+    ordered = found.weights if values is None else order_values(found.graph, values)
     return Operands(found, features, weight, ordered, reduce)
 
 

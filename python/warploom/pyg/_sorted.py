@@ -164,10 +164,9 @@ def _keep_graph(graph: Graph) -> Graph:
     return Graph(graph.rowptr, graph.colind, cols=graph.cols, perm=graph.perm)
 
 
-def order_values(found: Sorted, values: Tensor) -> Tensor:
+def order_values(graph: Graph, values: Tensor) -> Tensor:
     """Values of edges in CSR order; those of constant weights are kept."""
-    order = found.graph.perm
-    return values if order is None else found.graph.order_edges(values, order)
+    return values if graph.perm is None else graph.order_edges(values, graph.perm)
 
 
 # ---- a Graph in the place of an edge_index -------------------------------------------------------

@@ -22,6 +22,7 @@ from warploom.pyg._checks import TYPES, Refused
 from warploom.pyg._sorted import find_sorted
 from warploom.pyg._stand_in import Term, term
 from warploom.pyg._values import Edges, Sum, Value, columns_of, operands_of
+from warploom.torch._graph import Graph
 from warploom.torch._internals import is_plain
 
 ENDS = ("_i", "_j")
@@ -61,12 +62,12 @@ class Trace:
         widest = max([0, *(columns_of(tensor.shape[1:]) for tensor in tensors)])
         if widest == 0:
             raise Refused("empty graph or features")
-        found: Any
+        graph: Graph
         if torch.compiler.is_compiling():
-            found = _compiled.found_edges(layer, "message", edge_index, rows, cols, widest)
+            graph = _compiled.found_edges(layer, "message", edge_index, rows, cols, widest)
         else:
-            found = find_sorted(layer, edge_index, to_source, rows, cols)
-        self.edges = Edges(found, _names.plain_edges(edge_index), to_source, widest)
+            graph = find_sorted(layer, edge_index, to_source, rows, cols).graph
+        self.edges = Edges(graph, _names.plain_edges(edge_index), to_source, widest)
         self.special = {
             "edge_index": edge_index,
             "adj_t": None,

@@ -23,6 +23,7 @@ from torch import Tensor
 from warploom.pyg._checks import Refused
 from warploom.pyg._names import for_pyg
 from warploom.torch._edges import EdgeList
+from warploom.torch._graph import Graph
 
 Line = tuple[int, ...]  # the shape of what a value has for one edge
 Step = Callable[[Tensor, Tensor], Tensor]  # a result and what the rows weigh, to a result
@@ -128,13 +129,12 @@ def columns_of(line: Sequence[int]) -> int:
 class Edges:
     """The edges of one call, and the tensors that its message reads.
 
-    found: the graph of these edges, in compiled code an EdgeList.
+    graph: of these edges, in compiled code an EdgeList.
     widest: columns of the widest features that are propagated.
     """
 
-    def __init__(self, found: Any, edge_index: Tensor, to_source: bool, widest: int) -> None:
-        self.found = found
-        self.graph = found.graph
+    def __init__(self, graph: Graph, edge_index: Tensor, to_source: bool, widest: int) -> None:
+        self.graph = graph
         self.is_traced = isinstance(self.graph, EdgeList)
         self.edge_index = edge_index
         self.device = edge_index.device

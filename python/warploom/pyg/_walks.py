@@ -160,7 +160,7 @@ def _product(edges: Edges, value: Sum | Expression, reduce: str) -> Tensor | Non
         if not is_wide or columns_of(values.shape[1:]) != 1:
             return None
         if not edges.is_traced:  # whose ops order values
-            values = order_values(edges.found, values)
+            values = order_values(edges.graph, values)
         values = values.reshape(-1).to(value.dtype)
     return _multiply(
         edges, shaped(features, (columns_of(value.line),)).to(value.dtype), values, reduce

@@ -270,7 +270,7 @@ def check_new_values():
         b, weights = draw(NODES, 5), draw(EDGES, seed=3)
         own = weights[part.edges][part.local.perm]
         for call in range(4):
-            with unittest.mock.patch.object(_ways, "TensorState", wraps=_ways.TensorState) as made:
+            with unittest.mock.patch.object(_ways, "Made", wraps=_ways.Made) as made:
                 compare(
                     part,
                     functools.partial(wt.spmm, graph, values=weights[graph.perm]),
