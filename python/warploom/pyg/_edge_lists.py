@@ -34,7 +34,7 @@ from torch_geometric.utils import add_self_loops, degree, remove_self_loops
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer
 from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
-from warploom.pyg._switch import is_within_left, passing, replace, running
+from warploom.pyg._switch import passing, replace, running
 from warploom.torch._internals import is_plain, recordable
 from warploom.torch._memory import Memory, is_capturing, memory_of
 
@@ -276,7 +276,7 @@ def install() -> dict[type, None]:
     runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
     classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv, LEConv))
     for name in (NORM, MASKED, *LOOPS):
-        wrap = passing(runs.get(name, _looped), is_within_left)
+        wrap = passing(runs.get(name, _looped), is_of_layers=True)
         for module in modules_with(name):
             replace(module, name, wrap)
             classes.update(
@@ -286,5 +286,5 @@ def install() -> dict[type, None]:
                 and issubclass(part, MessagePassing)
                 and part.__module__ == module.__name__
             )
-    replace(ChebConv, LAPLACIAN, passing(_laplacian, is_within_left))
+    replace(ChebConv, LAPLACIAN, passing(_laplacian, is_of_layers=True))
     return classes

@@ -33,7 +33,7 @@ from warploom.pyg._roads import ROADS, SMALL, is_left, is_small
 from warploom.pyg._sorted import without_graphs
 from warploom.pyg._switch import SERVED, count_call, is_active, passing, running
 from warploom.pyg._trace import Trace, deep_features, of_signals
-from warploom.torch import _later
+from warploom.torch import Graph, _later
 from warploom.torch._internals import saves_by_hooks
 
 COMPILING = "its kernels are being compiled"
@@ -54,7 +54,7 @@ def forwarding(
     where sizes leave the call to PyG, its propagates are PyG's as well."""
 
     def forward(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_active(self):
+        if not (_switch.enabled or is_active(self)):
             return original(self, *args, **kwargs)
         own = run if type(self) is cls else None
         if torch.compiler.is_compiling():
@@ -91,11 +91,11 @@ def serving(
     is_decided = only in ROADS  # by the layer's forward
 
     def skips(args: Any, kwargs: dict[str, Any]) -> bool:
-        if running.is_left:
-            return True
         layer = args[0]
         kind = type(layer)
-        if (kind in but if only is None else kind is not only) or not is_active(layer):
+        if kind in but if only is None else kind is not only:
+            return True
+        if not (_switch.enabled or is_active(layer)):
             return True
         if is_decided or torch.compiler.is_compiling():
             return False
@@ -107,7 +107,7 @@ def serving(
     def serve(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
         return _served(run, original, self, args, kwargs)
 
-    return passing(serve, skips)
+    return passing(serve, is_of_layers=True, skips=skips)
 
 
 def left_to_pyg(layer: MessagePassing, edge_index: Any, kwargs: dict[str, Any]) -> str | None:
@@ -136,7 +136,8 @@ def _served(
     counts_refusals: False where another method of the layer counts them. In compiled code an op
     counts a call that is served, whenever it runs.
     """
-    args, kwargs = without_graphs(args, kwargs)
+    if Graph in tuple(map(type, (*args, *kwargs.values()))):
+        args, kwargs = without_graphs(args, kwargs)
     if run is None:
         return original(self, *args, **kwargs)
     name, is_eager = type(self).__name__, not torch.compiler.is_compiling()

@@ -198,8 +198,6 @@ def _edges_of(edges: Any) -> Any:
 
 def without_graphs(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The arguments of a layer, with the edge_index of each Graph."""
-    if Graph not in tuple(map(type, (*args, *kwargs.values()))):  # no call of a Python function
-        return args, kwargs
     return (
         tuple([_edges_of(part) for part in args]),
         {name: _edges_of(part) for name, part in kwargs.items()},

@@ -72,27 +72,25 @@ def count_call(name: str, reason: str) -> None:
     counts[name, reason] += 1
 
 
-def is_within_left(args: Any, kwargs: Any) -> bool:
-    """Whether a forward that is left to PyG makes this call."""
-    return running.is_left
-
-
 def passing(
-    run: Callable[..., Any], skips: Callable[[Any, Any], bool] | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    run: Callable[..., Any], *, is_of_layers: bool = False,
+    skips: Callable[[Any, Any], bool] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
     """What wraps a function of PyG: `run`, which gets the function and its arguments.
 
-    skips: gets the arguments, and says whether PyG's function runs at once.
+    is_of_layers: a forward that is left to PyG calls PyG's function at once. skips: gets the
+        arguments, and says whether each call does.
     """
 
     known: dict[Any, Any] = {}
+    state = running
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         if original in known:  # a function that several modules name
             return known[original]  # type: ignore[no-any-return]
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if skips is not None and skips(args, kwargs):
+            if (is_of_layers and state.is_left) or (skips is not None and skips(args, kwargs)):
                 return original(*args, **kwargs)
             return run(original, *args, **kwargs)
 
