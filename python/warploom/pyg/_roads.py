@@ -92,9 +92,9 @@ def is_small(
 
 
 def _has_work(features: Tensor, edge_index: Tensor, dim: int, least: int) -> bool:
-    lines = features.shape[dim if features.dim() > 1 else 0]
-    numbers = edge_index.shape[-1] * features.numel()
-    return features is not edge_index and numbers >= least * lines
+    numbers, edges = features.numel(), edge_index.shape[-1]
+    lines = features.shape[dim] if features.dim() > 1 else numbers
+    return features is not edge_index and edges * numbers >= least * lines
 
 
 def is_left(layer: MessagePassing, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -107,7 +107,8 @@ def is_left(layer: MessagePassing, args: Any, kwargs: dict[str, Any]) -> bool:
         # PyG computes with others where `propagate` has converted them.
         if isinstance(edges, Tensor) and edges.dtype is torch.int64 and edges.dim() == 2:
             state = layer.__dict__
-            columns, relations = state.get("out_channels", 0), state.get("num_relations", 1)
+            columns, relations = state.get("out_channels"), state.get("num_relations", 1)
+            columns = columns if type(columns) is int else 0  # a derived layer may have several
             if not is_small(edges, given, state["node_dim"], road, columns, relations):
                 return False
             return road is OTHERS or not _is_met_again(layer, edges)

@@ -101,6 +101,22 @@ def test_a_call_that_is_left_costs_the_same_for_all_shapes(name, monkeypatch, tr
     assert calls == 1
 
 
+def test_sizes_of_other_arguments():
+    """A number as a tensor has one column, and a derived layer may name its columns otherwise."""
+    edge_index, number, x = graph(), torch.tensor(2.0), draw(NODES, 8).float()
+    least = {(_roads.OTHERS, "cpu"): edge_index.size(1)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_roads, "LEAST_WORK", least)
+        assert not _roads.is_small(edge_index, (None, number), -2)
+        least[_roads.OTHERS, "cpu"] += 1
+        assert _roads.is_small(edge_index, (None, number), -2)
+    layer = type("Derived", (pyg.TAGConv,), {})(8, 8)
+    layer.out_channels = None
+    expected = layer(x, edge_index)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, edge_index), expected)
+
+
 def test_a_reason_holds_for_all_shapes(traces):
     layer = own(lambda self, x_j: x_j.cumsum(0))
     with warploom.pyg.accelerate():
