@@ -199,7 +199,8 @@ class Features:
         """The values of the whole graph, whose edges are those of one rank after the other."""
         if values is None:
             return None
-        return self._kept.of(values, lambda given: (self._edges.gather(given),))[0]
+        (whole,) = self._kept.of(values, lambda given: (self._edges.gather(given),))
+        return whole  # type: ignore[no-any-return]
 
     def turn(self, b: Tensor) -> Tensor:
         """This rank's columns of all nodes' rows, from all columns of its own rows."""
