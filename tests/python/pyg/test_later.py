@@ -24,6 +24,7 @@ LAYERS = {
     "ResGated": lambda: pyg.ResGatedGraphConv(8, 5),
     "PNA": lambda: pyg.PNAConv(8, 5, ["max", "std"], ["identity"], torch.ones(9, dtype=torch.long)),
     "GEN": lambda: pyg.GENConv(8, 5, norm="layer"),
+    "ARMA": lambda: pyg.ARMAConv(8, 5),
 }
 
 
