@@ -1,6 +1,6 @@
 return {
   target = "host",
-  version = 3,
+  version = 4,
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,

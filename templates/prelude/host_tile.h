@@ -5,12 +5,12 @@
  *
  * B's rows are prefetched some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
  * memory takes. A single column is not: its loads are independent, so the processor runs many of them ahead by itself. It
- * is folded into one variable, which a compiler keeps in a register where it would not keep an array. */
+ * is folded into four lanes, whose last step loads edges of the next rows and leaves them out: a loop for the last edges
+ * of a row would end after a number of them that a processor cannot predict, which takes longer than a short row. */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 % local many = problem.heads == "many"
 % local a = many and "a[j]" or "a"
 % local shared = problem.sample ~= "none" and problem.transpose -- an edge counts as often as its row of A took it
-% local single = problem.n == 1 and not many and not shared and problem.arg == "none"
 % local factor = shared and problem.sample_norm ~= "none" and "share.factor * " or ""
 % if many then
 %   local run = math.min(16, problem.head_width & -problem.head_width)
@@ -32,19 +32,58 @@ WLM_FN void wlm_fold_winner(wlm_acc_t *acc, wlm_place_t *place, wlm_acc_t x, lon
 }
 
 % end
+% if single then
+WLM_FN wlm_acc_t wlm_edge_message(const struct wlm_args *args, long long p) {
+  return wlm_message(wlm_load_a(args, p), wlm_load_b((const wlm_b_t *)args->b + wlm_column(args, p) * args->ldb));
+}
+
+% end
+% if four_lanes then
+/* Whether edges may be folded in lanes: B has no gaps, and there are edges of A behind them, which lanes may load. */
+WLM_FN int wlm_has_lanes(const struct wlm_args *args, long long begin, long long end) {
+  return args->ldb == 1 && end - begin < 1 << 30 && end + 3 <= wlm_begin(args, args->rows);
+}
+
+WLM_FN wlm_acc_t wlm_fold_lanes(const struct wlm_args *args, long long begin, long long end) {
+  wlm_acc_t part[4] = {wlm_init(), wlm_init(), wlm_init(), wlm_init()};
+  for (long long p = begin; p < end; p += 4) {
+    const int left = (int)(end - p);
+#pragma omp simd
+    for (int j = 0; j < 4; j++) {
+      const wlm_acc_t x = wlm_edge_message(args, p + j);
+      part[j] = wlm_reduce(part[j], j < left ? x : wlm_init());
+    }
+  }
+  return wlm_combine(wlm_combine(part[0], part[2]), wlm_combine(part[1], part[3]));
+}
+
+/* Of one row. A loop in lanes stands in a function of its own, and with constants instead of arguments: otherwise compilers
+ * keep in memory what it needs in registers, which takes half as long again. */
+static __attribute__((noinline)) wlm_acc_t wlm_row_in_lanes(const struct wlm_args *args, long long begin, long long end) {
+  struct wlm_args dense = *args;
+  dense.ldb = 1;
+  return wlm_fold_lanes(&dense, begin, end);
+}
+
+% end
 /* Gives how many edges were folded: those kept, or how often they were taken together. */
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
-  const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
 % if single then
-  wlm_acc_t value = wlm_init();
-  for (long long k = 0; k < kept; k++) {
-    const long long p = begin + wlm_sample(k, degree, state);
-    value = wlm_reduce(value, wlm_message(wlm_load_a(args, p), wlm_load_b(b + wlm_column(args, p) * args->ldb)));
+  (void)column;
+% if four_lanes then
+  if (wlm_has_lanes(args, begin, begin + kept)) {
+    acc[0][0] = wlm_row_in_lanes(args, begin, begin + kept);
+    return kept;
   }
+% end
+  wlm_acc_t value = wlm_init();
+  for (long long k = 0; k < kept; k++)
+    value = wlm_reduce(value, wlm_edge_message(args, begin + wlm_sample(k, degree, state)));
   acc[0][0] = value;
   return kept;
 % else
+  const wlm_b_t *restrict b = (const wlm_b_t *)args->b + column;
   const int pieces = width / WLM_PIECE, rest = width % WLM_PIECE;@{from(" const long long first = begin + " .. (shared and "degree;" or "wlm_sample(0, degree, state);"))}
   for (int t = 0; t <= (width - 1) / WLM_PIECE; t++)
     for (int j = 0; j < WLM_PIECE; j++) @{from "place[t][j] = (wlm_place_t)first, "}acc[t][j] = wlm_init(@{from "first"})@{value};
