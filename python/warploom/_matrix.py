@@ -88,6 +88,7 @@ class Matrix:
             _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1], base)
         self._lock = threading.Lock()
         self._handle: Any = None
+        self.plain: dict[Any, Any] = {}  # of `_plain`
 
     @classmethod
     def from_coo(

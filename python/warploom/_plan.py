@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warploom import _arguments, _arrays
+from warploom import _arguments, _arrays, _plain
 from warploom._arrays import INDEX_TYPES
 from warploom._library import check, context, ffi, lib, new, own, text
 from warploom._matrix import as_matrix
@@ -163,8 +163,8 @@ class Plan:
         else:
             self._open = Handle(*of)
         self._online = given is not None
-        self._lock = threading.Lock()
-        self._running = 0
+        self._plain = self._short_way(self._open)
+        self._runs = _Runs()
         self._prepared: _arrays.Array | None = None
         if _arguments.flag("prepare", prepare):
             self.prepare(stream=stream)
@@ -206,7 +206,7 @@ class Plan:
         if size == 0:
             return
         place = place_of(self.matrix, stream)
-        with self._exclusive("prepare"):
+        with self._runs.exclusive("prepare"):
             array = _buffer(memory, "memory", size, place)
             self._handle.prepare(array.pointer, place.pointer)
             self._prepared = array._replace(name="the memory of prepare")
@@ -235,7 +235,12 @@ class Plan:
             raise ValueError(f"bias: the plan was made with bias={self._bias}")
         if (X is not None) != problem.sddmm:
             raise TypeError("X: is given for the operation sddmm, and only for that")
-        with self._shared():
+        with self._runs:
+            others = values is not None or workspace is not None or self._prepared is not None
+            if self._plain and not others and _plain.are_defaults(alpha, beta, seed):
+                result = self._plain.product(B, out, self.workspace_size)
+                if result is not None:
+                    return result
             place = place_of(self.matrix, stream, B, X, out)
             self.matrix.require_unmoved()
             call = Call(self.matrix, problem, place, values)
@@ -270,9 +275,10 @@ class Plan:
         matrix = as_matrix(A)
         if matrix.device != self.matrix.device:
             raise ValueError(f"A: is on {matrix.device} and the plan on {self.matrix.device}")
-        with self._exclusive("rebind"):
+        with self._runs.exclusive("rebind"):
             check(lib.wlm_plan_rebind(self._handle.pointer, matrix.csr()))
             self.matrix = matrix
+            self._plain = self._short_way(self._handle)
 
     def explain(self, *, json: bool = False) -> Any:
         """Explain why the plan runs its kernel: a text, or with json a dict."""
@@ -307,7 +313,7 @@ class Plan:
         Online tuning ends, and its result is stored in the user database. On a GPU this waits for
         the device's work. A second close does nothing. `with` closes the plan at its end.
         """
-        with self._exclusive("close"):
+        with self._runs.exclusive("close"):
             handle, self._open = self._open, None
             if handle is None:
                 return
@@ -326,26 +332,37 @@ class Plan:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    @contextmanager
-    def _shared(self) -> Iterator[None]:
-        with self._lock:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-
-    @contextmanager
-    def _exclusive(self, what: str) -> Iterator[None]:
-        with self._lock:
-            if self._running:
-                raise RuntimeError(f"{what}: another thread executes the plan")
-            yield
+    def _short_way(self, handle: Handle) -> _plain.Plain | None:
+        run = lib.wlm_plan_execute
+        return _plain.of_problem(self.matrix, self._problem, lambda args: run(handle.pointer, args))
 
     def __repr__(self) -> str:
         variant = "closed" if self._open is None else self.variant
         return f"Plan({variant}, n={self.n}, {self.matrix!r})"
+
+
+class _Runs:
+    """Counts the calls of a plan that are running: within `with` one more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._count += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._count -= 1
+
+    @contextmanager
+    def exclusive(self, what: str) -> Iterator[None]:
+        """Within this no call begins; RuntimeError if one is running."""
+        with self._lock:
+            if self._count:
+                raise RuntimeError(f"{what}: another thread executes the plan")
+            yield
 
 
 def _buffer(given: Any, name: str, size: int, place: Place) -> _arrays.Array:

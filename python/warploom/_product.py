@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warploom import _arguments, _arrays
+from warploom import _arguments, _arrays, _plain
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
 from warploom._library import check, context, ffi, lib, new
 from warploom._matrix import Matrix, as_matrix
@@ -271,6 +271,10 @@ def spmm(
         MemoryError: there is no memory for the result.
         RuntimeError: with the detail text of the library, such as an error of the device.
     """
+    if values is None and bias is None and not options and _plain.are_defaults(alpha, beta, seed):
+        result = _plain.spmm(A, B, out)
+        if result is not None:
+            return result
     matrix = as_matrix(A)
     place = place_of(matrix, stream, B, out)
     batch = _batch_of(options)

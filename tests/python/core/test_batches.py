@@ -189,10 +189,10 @@ def test_out_is_read_once(monkeypatch):
         _arrays, "read", lambda *call, **more: names.append(call[1]) or read(*call, **more)
     )
     a, b = BLOCKS[0], operand(7, 2)
-    warploom.spmm(a, b, out=np.zeros((5, 2), np.float32))
+    warploom.spmm(a, b, alpha=2, out=np.zeros((5, 2), np.float32))
     assert names.count("out") == 1
     warploom.spmm(a, None, message="copy_a", out=np.zeros((5, 2), np.float32))
     assert names.count("out") == 2
     with warploom.Plan(a, 2) as plan:
-        plan(b, out=np.zeros((5, 2), np.float32))
+        plan(b, alpha=2, out=np.zeros((5, 2), np.float32))
     assert names.count("out") == 3

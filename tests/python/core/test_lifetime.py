@@ -94,7 +94,7 @@ def test_a_closed_plan_releases_its_memory():
 
 def test_close_is_refused_during_a_call():
     plan = warploom.Plan(A, 8)
-    with plan._shared(), pytest.raises(RuntimeError, match="close: another thread executes"):
+    with plan._runs, pytest.raises(RuntimeError, match="close: another thread executes"):
         plan.close()
     assert np.allclose(plan(B), C, atol=1e-5)
 
@@ -146,7 +146,7 @@ def test_threads_share_a_matrix_and_a_plan():
 
 def test_rebind_is_refused_during_a_call():
     plan = warploom.Plan(A, 8, expected_calls=1)
-    with plan._shared(), pytest.raises(RuntimeError, match="rebind: another thread executes"):
+    with plan._runs, pytest.raises(RuntimeError, match="rebind: another thread executes"):
         plan.rebind(A)
     plan.rebind(A)
 
