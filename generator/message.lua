@@ -24,6 +24,7 @@
 --                                        or a score, the head and the sums that it reads follow
 --   wlm_line_NAME(args, index), wlm_out_R(args, index)   where a line of an operand or result is
 --   wlm_edge_of(args, p)                 the position in A of an edge of op(A)
+--   wlm_store_column(args, c, column, state, row)        on a host: wlm_store without the score
 -- operators.lua emits wlm_closed(args, column, value) before, the epilogue of a result of rows, where there is one.
 
 local attention = require "attention"
@@ -236,7 +237,7 @@ local function winning(out, fn, problem, r, mine)
 end
 
 -- What a score adds to the state of a column and to its functions. All columns of a head have the same base and total.
-local function score(members, init, fold, combine, store, parameters)
+local function score(members, init, fold, combine, parameters)
   members[#members + 1] = "wlm_acc_t base, total, largest;"
   table.move({ "WLM_LEAST", "0", "WLM_LEAST" }, 1, 3, #init + 1, init)
   parameters[#parameters + 1] = "struct wlm_softmax softmax"
@@ -245,7 +246,6 @@ local function score(members, init, fold, combine, store, parameters)
     "of_state = wlm_exp(state.base - base), of_other = wlm_exp(other.base - base); " ..
     "state.total = state.total * of_state + other.total * of_other; state.base = base; " ..
     "state.largest = other.largest > state.largest ? other.largest : state.largest;"
-  store[#store + 1] = "if (column % args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state);"
 end
 
 -- Factors stay below e^8, which leaves sums room up to 10^35. Where each column has a score, a loop over columns has no
@@ -267,7 +267,7 @@ end
 local function state(out, fn, folds, problem)
   local walk, members, init, combine, finish, store = problem.walk, {}, {}, {}, {}, {}
   local fold, parameters, of_score, of_score_init = {}, { "struct wlm_state state" }, {}, {}
-  if walk.score then score(of_score, of_score_init, fold, combine, store, parameters) end
+  if walk.score then score(of_score, of_score_init, fold, combine, parameters) end
   for _, result in ipairs(walk.of_row) do
     local r, reduction = result.at, result.reduction
     local mine, its = "state.v" .. r, "other.v" .. r
@@ -297,6 +297,12 @@ local function state(out, fn, folds, problem)
       store[#store + 1] = ("wlm_places_%d(args, row)[column] = wlm_place_of(args, state.at%d);"):format(r, r)
     end
   end
+  walk.members = {}
+  for _, result in ipairs(walk.of_row) do
+    walk.members[#walk.members + 1] = { type = "wlm_acc_t", name = "v" .. result.at }
+    if result.places then walk.members[#walk.members + 1] = { type = "wlm_place_t", name = "at" .. result.at } end
+  end
+  if walk.counts then walk.members[#walk.members + 1] = { type = "long long", name = "count" } end
   table.move(of_score, 1, #of_score, #members + 1, members)
   table.move(of_score_init, 1, #of_score_init, #init + 1, init)
   for _, result in ipairs(walk.of_row) do
@@ -324,8 +330,19 @@ local function state(out, fn, folds, problem)
     "(void)other; " .. table.concat(combine, " ") .. " return state;")
   fn(out, "struct wlm_state", "wlm_finish", "struct wlm_state state, long long degree",
     "(void)degree; " .. table.concat(finish, " ") .. " return state;")
-  fn(out, "void", "wlm_store", "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_state state, long long row",
-    "(void)args; (void)c; (void)column; (void)state; (void)row; " .. table.concat(store, " "))
+  local stored = "(void)args; (void)c; (void)column; (void)state; (void)row; "
+  local of_column = "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_state state, long long row"
+  local values, of_score_stored = table.concat(store, " "), ""
+  if walk.score then
+    of_score_stored = (problem.on_host and "if (column %% %d == 0) wlm_store_score(args, row, (int)(column / %d), state); " or
+      "if (column %% args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state); "):format(
+      problem.head_width, problem.head_width)
+  end
+  if problem.on_host then -- where loops over columns store a score once for each head
+    fn(out, "void", "wlm_store_column", of_column, stored .. values)
+    values = "wlm_store_column(args, c, column, state, row);"
+  end
+  fn(out, "void", "wlm_store", of_column, stored .. of_score_stored .. values)
 end
 
 -- `returns` emits a function whose body is an expression, and `folds` one that may be an instruction; `load_value` is the

@@ -468,6 +468,7 @@ function variants.emit(variant, problem, limits)
   local family, p = resolve(variant)
   problem = seen_by(family, problem)
   problem.in_order = family.keeps_order and problem.sample == "none"
+  problem.on_host = family.target == "host"
   problem.head_text = limits.any_width and "(int)args->head_width" or tostring(problem.head_width)
   local passes = passes_of(family, p, problem, limits)
   local parameters = { any_width = limits.any_width }

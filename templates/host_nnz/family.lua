@@ -1,6 +1,6 @@
 return {
   target = "host",
-  version = 4,
+  version = 5,
   summary = "the same number of non-zeros for every block over OpenMP threads, split rows by carry",
   split = "carry",
   positions = true,

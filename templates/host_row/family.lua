@@ -1,6 +1,6 @@
 return {
   target = "host",
-  version = 4,
+  version = 5,
   summary = "rows in blocks over OpenMP threads, vectorised over N",
   split = "none",
   positions = true,

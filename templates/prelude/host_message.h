@@ -1,4 +1,5 @@
-/* Messages on the host, in the place of host_tile.h: edges of a row folded into `width` columns, each with its state.
+/* Messages on the host, in the place of host_tile.h: edges of a row folded into `width` columns. The array of a tile holds
+ * what loops over columns read side by side: each number of their states, and what a head has once (struct wlm_columns).
  * Every number is loaded where it is used; the compiler keeps what the columns share. */
 enum { WLM_PIECE = 16 };
 
@@ -38,10 +39,71 @@ WLM_VECTOR_FORMS(erfc)
 % local function taken(value) return walk.shares and ("wlm_taken(share, %s)"):format(value) or value end
 % local factor = walk.shares and problem.sample_norm ~= "none" and "share.factor * " or ""
 
+% local width = problem.head_width
+struct wlm_columns {
+% for _, member in ipairs(walk.members) do
+  @{member.type} @{member.name}[@{tile}];
+% end
+  @{walk.score and ("wlm_acc_t base[%d], total[%d], largest[%d]; /* of the heads of the tile */"):format(tile, tile, tile) or #walk.members == 0 and "int none;" or ""}
+};
+
+/* Of column j of a tile, which is of its head h. */
+WLM_FN struct wlm_state wlm_state_of(const struct wlm_columns *columns, int j, int h) {
+  struct wlm_state state;
+  (void)columns;
+  (void)j;
+  (void)h;
+% for _, member in ipairs(walk.members) do
+  state.@{member.name} = columns->@{member.name}[j];
+% end
+% if walk.score then
+  state.base = columns->base[h];
+  state.total = columns->total[h];
+  state.largest = columns->largest[h];
+% elseif #walk.members == 0 then
+  state.unused = 0;
+% end
+  return state;
+}
+
+WLM_FN void wlm_keep(struct wlm_columns *columns, int j, struct wlm_state state) {
+  (void)columns;
+  (void)j;
+  (void)state;
+% for _, member in ipairs(walk.members) do
+  columns->@{member.name}[j] = state.@{member.name};
+% end
+}
+
+/* Of column first + j. */
+WLM_FN struct wlm_state wlm_state_in(struct wlm_state acc[][WLM_PIECE], long long first, int j) {
+  (void)first;
+  return wlm_state_of((const struct wlm_columns *)acc, j, @{walk.score and ("(int)((first + j) / %d - first / %d)"):format(width, width) or "0"});
+}
+
+% -- The heads that are in the tile; the loop's body has the columns from `begun` to `ended` of a head, number h of the tile.
+% -- Where each column is a head, a loop over heads is the one over columns.
+% local from, to, h = "0", "width", "0"
+% local each_head = ""
+% if walk.by_heads and width == 1 then
+%   from, to, h = "begun", "begun + 1", "begun"
+%   each_head = "for (int begun = 0; begun < width; begun++) { const int head = (int)first + begun; const long long head_begins = head;"
+% elseif walk.by_heads then
+%   from, to, h = "begun", "ended", "h"
+%   each_head = ("for (int begun = 0, ended, h = 0; begun < width; begun = ended, h++) { const int head = (int)(first / %d) + h; const long long head_begins = head * %dll; ended = head_begins + %d - first < width ? (int)(head_begins + %d - first) : width;"):format(width, width, width, width)
+% end
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
-  struct wlm_state *const states = &acc[0][0];
-  for (int j = 0; j < width; j++) states[j] = wlm_init(@{walk.has_places and "begin + wlm_sample(0, degree, state)" or ""});
+  struct wlm_columns *const columns = (struct wlm_columns *)acc;
+  for (int j = 0; j < width; j++) {
+    const struct wlm_state begin_with = wlm_init(@{walk.has_places and "begin + wlm_sample(0, degree, state)" or ""});
+    wlm_keep(columns, j, begin_with);
+% if walk.score then
+    columns->base[j] = begin_with.base;
+    columns->total[j] = begin_with.total;
+    columns->largest[j] = begin_with.largest;
+% end
+  }
   for (long long k_th = 0; k_th < kept; k_th++) {
     const long long p = begin + wlm_sample(k_th, degree, state);
     const wlm_colind_t k = wlm_column(args, p);
@@ -52,23 +114,16 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
 %   if walk.shares then
     const struct wlm_share share = wlm_share_in(args, @{problem.transpose and "k" or "row"}, place);
 %   end
-%   local from, to = "0", "width"
-%   if walk.by_heads and problem.head_width == 1 then
-%     from, to = "begun", "begun + 1"
-    for (int begun = 0; begun < width; begun++) { /* each column is a head */
-    const int head = (int)first + begun;
-    const long long head_begins = head;
-%   elseif walk.by_heads then
-%     from, to = "begun", "ended"
-    for (int begun = 0, ended; begun < width; begun = ended) { /* the columns of a head that are in the tile */
-    const int head = (int)((first + begun) / @{problem.head_width});
-    const long long head_begins = head * @{problem.head_width}ll;
-    ended = head_begins + @{problem.head_width} - first < width ? (int)(head_begins + @{problem.head_width} - first) : width;
-%   end
+% if walk.by_heads and width == 1 and #walk.sums == 0 and not walk.shares then
+#pragma omp simd
+% end
+% if walk.by_heads then
+    @{each_head}
+% end
 % for _, sum in ipairs(walk.sums) do
     wlm_acc_t s_@{sum.name};
     {
-% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return at(sum, "head_begins + " .. j) end })
+% include("prelude/host_sum.h", { width = width, term = function(j) return at(sum, "head_begins + " .. j) end })
     s_@{sum.name} = product;
     }
 % end
@@ -79,9 +134,16 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     for (int times = share.times; times > 0; times--) {
 %   end
 %   if walk.score then
-    const struct wlm_softmax softmax = wlm_softmax_of(states[begun], @{at(walk.score, "head_begins")});
+    const struct wlm_softmax softmax = wlm_softmax_of(wlm_state_of(columns, begun, @{h}), @{at(walk.score, "head_begins")});
+    columns->base[@{h}] = softmax.base;
+    columns->total[@{h}] = softmax.total;
+    columns->largest[@{h}] = softmax.largest;
 %   end
-    for (int j = @{from}; j < @{to}; j++) states[j] = wlm_fold_state(states[j], @{table.concat(list)}p);
+%   if to ~= "begun + 1" then
+#pragma omp simd
+%   end
+    for (int j = @{from}; j < @{to}; j++)
+      wlm_keep(columns, j, wlm_fold_state(wlm_state_of(columns, j, @{h}), @{table.concat(list)}p));
 %   if walk.shares then
     }
 %   end
@@ -91,11 +153,10 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     for (int j = @{from}; j < @{to}; j++)
       wlm_out_@{result.at}(args, place)[first + j] = wlm_narrow(@{taken(at(result, "first + j"))});
 % elseif result.kind == "edge_sum" then
-    for (int j = @{from}; j < @{to}; j++) { /* a head is of the tile that has its first column */
-      if ((first + j) % @{problem.head_width}) continue;
-      const long long begins = first + j;
-% include("prelude/host_sum.h", { width = problem.head_width, term = function(j) return at(result, "begins + " .. j) end })
-      wlm_out_@{result.at}(args, place)[begins / @{problem.head_width}] = wlm_narrow(@{taken("product")});
+    /* a head is of the tile that has its first column */
+    for (long long begins = @{walk.by_heads and "head_begins" or ("(first + %d) / %d * %d"):format(width - 1, width, width)}; begins >= first && begins < first + @{to}; begins += @{width}) {
+% include("prelude/host_sum.h", { width = width, term = function(j) return at(result, "begins + " .. j) end })
+      wlm_out_@{result.at}(args, place)[begins / @{width}] = wlm_narrow(@{taken("product")});
     }
 % end
 % end
@@ -106,8 +167,16 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
   return kept;
 }
 
-WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree, long long column,
+WLM_FN void wlm_store_fold(const struct wlm_args *args, long long row, long long kept, long long degree, long long first,
                            int width, struct wlm_state acc[][WLM_PIECE]) {
-  for (int j = 0; j < width; j++)
-    wlm_store(args, 0, column + j, wlm_normalise(wlm_finish(acc[j / WLM_PIECE][j % WLM_PIECE], kept), kept, degree), row);
+  const struct wlm_columns *const columns = (const struct wlm_columns *)acc;
+% if walk.score then
+  @{each_head}
+  if (head_begins >= first) wlm_store_score(args, row, head, wlm_state_of(columns, begun, @{h}));
+% end
+  for (int j = @{walk.score and from or "0"}; j < @{walk.score and to or "width"}; j++)
+    wlm_store_column(args, 0, first + j, wlm_normalise(wlm_finish(wlm_state_of(columns, j, @{walk.score and h or "0"}), kept), kept, degree), row);
+% if walk.score then
+  }
+% end
 }
