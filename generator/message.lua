@@ -248,11 +248,20 @@ local function score(members, init, fold, combine, parameters)
     "state.largest = other.largest > state.largest ? other.largest : state.largest;"
 end
 
+-- The head of a column. On a host the width of a head is known, so that loops over columns do not divide.
+local function head_of(problem, column)
+  return problem.on_host and ("(int)((unsigned int)%s / %du)"):format(column, problem.head_width) or
+    ("wlm_head_of(args, %s)"):format(column)
+end
+
 -- Factors stay below e^8, which leaves sums room up to 10^35. Where each column has a score, a loop over columns has no
 -- branch, so that host compilers vectorise it.
 local function softmax(out, fn, problem, r)
   out[#out + 1] = "struct wlm_softmax { wlm_acc_t weight, factor, base, total, largest; };"
   local raise = "if (score > state.base + 8) { softmax.factor = wlm_exp(state.base - score); softmax.base = score; } "
+  if problem.on_host then -- where exp takes long for the first edge, whose factor is 0, and all sums are 0 then
+    raise = raise:gsub("softmax.factor = ", "if (state.total != 0) %0")
+  end
   if problem.head_width == 1 then
     raise = "softmax.base = score > state.base + 8 ? score : state.base; softmax.factor = wlm_exp(state.base - softmax.base); "
   end
@@ -334,9 +343,8 @@ local function state(out, fn, folds, problem)
   local of_column = "const struct wlm_args *args, wlm_c_t *c, long long column, struct wlm_state state, long long row"
   local values, of_score_stored = table.concat(store, " "), ""
   if walk.score then
-    of_score_stored = (problem.on_host and "if (column %% %d == 0) wlm_store_score(args, row, (int)(column / %d), state); " or
-      "if (column %% args->head_width == 0) wlm_store_score(args, row, wlm_head_of(args, column), state); "):format(
-      problem.head_width, problem.head_width)
+    of_score_stored = ("if (column %% %s == 0) wlm_store_score(args, row, %s, state); "):format(
+      problem.on_host and problem.head_width or "args->head_width", head_of(problem, "column"))
   end
   if problem.on_host then -- where loops over columns store a score once for each head
     fn(out, "void", "wlm_store_column", of_column, stored .. values)
@@ -369,7 +377,7 @@ function message.block(out, fn, returns, folds, problem, load_value, render)
       "const struct wlm_args *args, long long row, wlm_colind_t k, long long p, long long place, long long j" ..
         walk.head("int head") .. walk.given(result, "wlm_acc_t s_%s"),
       ("%s(void)row; (void)k; (void)p; (void)place; (void)head; return wlm_value_%s(%s);")
-        :format(walk.by_heads and "(void)args; (void)j; " or "const int head = wlm_head_of(args, j); ", result.at, message.values(problem, result, load, load, load)))
+        :format(walk.by_heads and "(void)args; (void)j; " or ("const int head = %s; "):format(head_of(problem, "j")), result.at, message.values(problem, result, load, load, load)))
   end
   for _, sum in ipairs(walk.sums) do value(sum, sum.name) end
   for _, result in ipairs(walk.results) do value(result, result.kind) end

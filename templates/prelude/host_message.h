@@ -81,16 +81,19 @@ WLM_FN struct wlm_state wlm_state_in(struct wlm_state acc[][WLM_PIECE], long lon
   return wlm_state_of((const struct wlm_columns *)acc, j, @{walk.score and ("(int)((first + j) / %d - first / %d)"):format(width, width) or "0"});
 }
 
-% -- The heads that are in the tile; the loop's body has the columns from `begun` to `ended` of a head, number h of the tile.
-% -- Where each column is a head, a loop over heads is the one over columns.
-% local from, to, h = "0", "width", "0"
-% local each_head = ""
-% if walk.by_heads and width == 1 then
-%   from, to, h = "begun", "begun + 1", "begun"
-%   each_head = "for (int begun = 0; begun < width; begun++) { const int head = (int)first + begun; const long long head_begins = head;"
-% elseif walk.by_heads then
-%   from, to, h = "begun", "ended", "h"
-%   each_head = ("for (int begun = 0, ended, h = 0; begun < width; begun = ended, h++) { const int head = (int)(first / %d) + h; const long long head_begins = head * %dll; ended = head_begins + %d - first < width ? (int)(head_begins + %d - first) : width;"):format(width, width, width, width)
+% -- The heads that are in the tile; the loop's body has the columns from `from` to `to` of a head, number h of the tile.
+% -- Where each column is a head, a loop over heads is the one over columns. Loops over whole heads have a constant length.
+% local from, to, h, each_head = "0", "width", "0", ""
+% if walk.by_heads then
+%   from, to, h = "begun", width > 1 and tile % width > 0 and "ended" or "begun + " .. width, width > 1 and "h" or "begun"
+%   local head = ("const int head = (int)(first / %d) + %s; const long long head_begins = head * %dll;"):format(width, h, width)
+%   if width == 1 then
+%     each_head = "for (int begun = 0; begun < width; begun++) { " .. head
+%   elseif tile % width == 0 then
+%     each_head = ("for (int begun = 0, h = 0; begun < width; begun += %d, h++) { %s"):format(width, head)
+%   else
+%     each_head = ("for (int begun = 0, ended, h = 0; begun < width; begun = ended, h++) { %s ended = head_begins + %d - first < width ? (int)(head_begins + %d - first) : width;"):format(head, width, width)
+%   end
 % end
 WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long long kept, long long degree,
                           struct wlm_sample_state state, long long first, int width, struct wlm_state acc[][WLM_PIECE], long long row) {
@@ -139,7 +142,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
     columns->total[@{h}] = softmax.total;
     columns->largest[@{h}] = softmax.largest;
 %   end
-%   if to ~= "begun + 1" then
+%   if not walk.by_heads or width > 1 then
 #pragma omp simd
 %   end
     for (int j = @{from}; j < @{to}; j++)
