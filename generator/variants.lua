@@ -256,7 +256,8 @@ end
 --   folded           the type of an element of the array acc
 --   ways(aligned)    where loads are written for pieces that lie aligned and for others, if there is a difference: the line
 --                    that begins each block, and what it knows of `aligned`
---   single           hosts: a row is one number; four_lanes: its edges may be folded in any order
+--   single           hosts: a row is one number; row_lanes: the lanes that its edges are folded in, false where they have an
+--                    order or are converted from 16 bits
 --   merged(text, otherwise), whole(v), combine   where partial sums of a piece are merged as a whole, not by column
 local function spell(problem, parameters)
   local wanted, operands = problem.arg ~= "none", problem.has_operands
@@ -283,7 +284,8 @@ local function spell(problem, parameters)
   parameters.sides = function() return "" end
   parameters.single = problem.n == 1 and problem.heads ~= "many" and not wanted and not operands and
     not (problem.sample ~= "none" and problem.transpose)
-  parameters.four_lanes = parameters.single and problem.sample == "none" and not problem.custom
+  parameters.row_lanes = parameters.single and problem.sample == "none" and not problem.custom and
+    not operators.has_halves(problem) and 16 // problem.acc_bytes
   parameters.places, parameters.folded, parameters.combine = "", "wlm_acc_t", "wlm_combine"
   parameters.merged = function(_, otherwise) return otherwise or "" end
   parameters.ways = function(aligned)

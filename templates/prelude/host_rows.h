@@ -8,7 +8,7 @@ WLM_FN void wlm_row_tile(const struct wlm_args *args, long long row, long long b
   wlm_store_fold(args, row, folded, degree, column, width, acc@{at "place"});
 }
 
-@{four_lanes and "static __attribute__((noinline))" or "WLM_FN"} void wlm_rows_from(const struct wlm_args *args, long long row, long long last) {
+@{row_lanes and "static __attribute__((noinline))" or "WLM_FN"} void wlm_rows_from(const struct wlm_args *args, long long row, long long last) {
   for (long long begin = wlm_begin(args, row), end; row < last; row++, begin = end) {
     end = wlm_begin(args, row + 1);
     const long long degree = end - begin;
@@ -24,7 +24,7 @@ WLM_FN void wlm_row_tile(const struct wlm_args *args, long long row, long long b
   }
 }
 
-% if four_lanes then
+% if row_lanes then
 /* Rows of one column in lanes, of a C without gaps and not scaled. */
 static __attribute__((noinline)) void wlm_rows_in_lanes(const struct wlm_args *args, long long row, long long last) {
   struct wlm_args dense = *args;
@@ -39,7 +39,7 @@ static __attribute__((noinline)) void wlm_rows_in_lanes(const struct wlm_args *a
 
 % end
 static void wlm_rows(const struct wlm_args *args, long long row, long long last) {
-% if four_lanes then
+% if row_lanes then
   if (!args->scaled && args->ldc == 1) {
     const long long first = row, begin = wlm_begin(args, row);
     for (row = last; row > first && !wlm_has_lanes(args, begin, wlm_begin(args, row));) row--;

@@ -5,8 +5,9 @@
  *
  * B's rows are prefetched some non-zeros ahead, across the ends of rows: a row is often shorter than the time that
  * memory takes. A single column is not: its loads are independent, so the processor runs many of them ahead by itself. It
- * is folded into four lanes, whose last step loads edges of the next rows and leaves them out: a loop for the last edges
- * of a row would end after a number of them that a processor cannot predict, which takes longer than a short row. */
+ * is folded into the lanes of 16 bytes, whose last step loads edges of the next rows and leaves them out: a loop for the
+ * last edges of a row would end after a number of them that a processor cannot predict, which takes longer than a short
+ * row. */
 enum { WLM_PIECE = 16, WLM_AHEAD = 8 };
 % local many = problem.heads == "many"
 % local a = many and "a[j]" or "a"
@@ -38,23 +39,23 @@ WLM_FN wlm_acc_t wlm_edge_message(const struct wlm_args *args, long long p) {
 }
 
 % end
-% if four_lanes then
+% if row_lanes then
 /* Whether edges may be folded in lanes: B has no gaps, and there are edges of A behind them, which lanes may load. */
 WLM_FN int wlm_has_lanes(const struct wlm_args *args, long long begin, long long end) {
-  return args->ldb == 1 && end - begin < 1 << 30 && end + 3 <= wlm_begin(args, args->rows);
+  return args->ldb == 1 && end - begin < 1 << 30 && end + @{row_lanes - 1} <= wlm_begin(args, args->rows);
 }
 
 WLM_FN wlm_acc_t wlm_fold_lanes(const struct wlm_args *args, long long begin, long long end) {
-  wlm_acc_t part[4] = {wlm_init(), wlm_init(), wlm_init(), wlm_init()};
-  for (long long p = begin; p < end; p += 4) {
+  wlm_acc_t part[@{row_lanes}] = {wlm_init(), wlm_init()@{row_lanes == 4 and ", wlm_init(), wlm_init()" or ""}};
+  for (long long p = begin; p < end; p += @{row_lanes}) {
     const int left = (int)(end - p);
 #pragma omp simd
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < @{row_lanes}; j++) {
       const wlm_acc_t x = wlm_edge_message(args, p + j);
       part[j] = wlm_reduce(part[j], j < left ? x : wlm_init());
     }
   }
-  return wlm_combine(wlm_combine(part[0], part[2]), wlm_combine(part[1], part[3]));
+  return @{row_lanes == 4 and "wlm_combine(wlm_combine(part[0], part[2]), wlm_combine(part[1], part[3]))" or "wlm_combine(part[0], part[1])"};
 }
 
 /* Of one row. A loop in lanes stands in a function of its own, and with constants instead of arguments: otherwise compilers
@@ -71,7 +72,7 @@ WLM_FN long long wlm_fold(const struct wlm_args *args, long long begin, long lon
                           struct wlm_sample_state state, long long column, int width, wlm_acc_t acc[][WLM_PIECE]@{at "wlm_place_t place[][WLM_PIECE]"}) {
 % if single then
   (void)column;
-% if four_lanes then
+% if row_lanes then
   if (wlm_has_lanes(args, begin, begin + kept)) {
     acc[0][0] = wlm_row_in_lanes(args, begin, begin + kept);
     return kept;
