@@ -12,7 +12,7 @@ list(REMOVE_ITEM run_files
      runtime/stores.c runtime/shipped.c runtime/recorder.c runtime/import_export.c # databases
      runtime/kernels.c runtime/archived.c runtime/purpose.c runtime/layers.c runtime/host/compiler.c runtime/cuda/nvrtc.c
      runtime/cuda/compile_only.c # compilers
-     runtime/forecast.c runtime/dispatch/explain_json.c) # tuning, Jansson
+     runtime/forecast.c) # tuning
 add_library(warploom_run STATIC EXCLUDE_FROM_ALL ${run_files})
 set_target_properties(warploom_run PROPERTIES OUTPUT_NAME warploom-run)
 # XXH_INLINE_ALL: without libxxhash. Functions that a program does not call are left out of it.

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/memory.h"
 #include "core/problem/structs.h"
 #include "runtime/context_state.h"
@@ -111,6 +112,28 @@ const char *wlmi_context_device_class(const wlm_context *context) { return conte
 const char *wlm_context_device_name(const wlm_context *context) { return context ? context->device->info.name : NULL; }
 
 const char *wlm_context_device_kind(const wlm_context *context) { return context ? context->device->info.kind : NULL; }
+
+/* An exported library has no databases and layers. */
+wlm_status wlm_context_info(const wlm_context *context, char **json) {
+  if (json) *json = NULL;
+  WLM_CHECK(wlmi_need("wlm_context_info", "context json", context, json));
+  const wlmi_device_info *info = &context->device->info;
+  const char *const members[][2] = {{"device", info->name},
+                                    {"kind", info->kind},
+                                    {"arch", info->arch},
+                                    {"driver", info->driver},
+                                    {"compiler", info->compiler},
+                                    {"database", context->database ? context->database : ""},
+                                    {"system_database", context->system_database ? context->system_database : ""}};
+  wlmi_text text = {0};
+  wlmi_json_open(&text, NULL, '{');
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) wlmi_json_string(&text, members[i][0], members[i][1]);
+  wlmi_json_open(&text, "layers", '[');
+  for (int64_t i = 0; i < context->layers.count; i++) wlmi_json_string(&text, NULL, context->layers.list[i].path);
+  wlmi_json_close(&text, ']');
+  wlmi_json_close(&text, '}');
+  return wlmi_finish(wlmi_text_take(&text, json));
+}
 
 wlmi_snapshot *wlmi_context_snapshot(wlm_context *context) {
   pthread_mutex_lock(&context->snapshot_lock);

@@ -9,10 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/json_value.h"
 #include "core/base/memory.h"
 #include "core/base/process.h"
-#include "core/problem/structs.h"
 #include "db/measurement_set.h"
 #include "db/store.h"
 #include "runtime/context_state.h"
@@ -93,23 +91,6 @@ void wlmi_context_close_stores(wlm_context *context) {
 wlmi_generator *wlmi_context_generator(const wlm_context *context) { return context->generator; }
 
 const char *wlmi_context_database_path(const wlm_context *context) { return context->database; }
-
-wlm_status wlm_context_info(const wlm_context *context, char **json) {
-  if (json) *json = NULL;
-  WLM_CHECK(wlmi_need("wlm_context_info", "context json", context, json));
-  const wlmi_device_info *info = &context->device->info;
-  wlmi_text text = {0};
-  json_t *layers = json_array();
-  for (int64_t i = 0; i < context->layers.count; i++)
-    json_array_append_new(layers, wlmi_json_of_text(context->layers.list[i].path));
-  json_t *value = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", wlmi_json_of_text(info->name), "kind",
-                            wlmi_json_of_text(info->kind), "arch", wlmi_json_of_text(info->arch), "driver",
-                            wlmi_json_of_text(info->driver), "compiler", wlmi_json_of_text(info->compiler), "database",
-                            wlmi_json_of_text(context->database), "system_database",
-                            wlmi_json_of_text(context->system_database), "layers", layers);
-  wlmi_json_dump(value, 0, &text);
-  return wlmi_finish(wlmi_text_take(&text, json));
-}
 
 /* ---- from databases to a snapshot ---------------------------------------------------------------------- */
 

@@ -1,7 +1,10 @@
 #include "core/base/json.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include "core/base/printable.h"
 
 static void begin(wlmi_text *out, const char *key) {
   if (out->size && !strchr("{[:\n", out->data[out->size - 1])) wlmi_text_puts(out, ",");
@@ -18,8 +21,13 @@ void wlmi_json_open(wlmi_text *out, const char *key, char opener) {
 void wlmi_json_close(wlmi_text *out, char closer) { wlmi_text_append(out, &closer, 1); }
 
 void wlmi_json_string(wlmi_text *out, const char *key, const char *value) {
+  wlmi_text printable = {0};
+  const int is_utf8 = !value || wlmi_is_utf8(value);
+  if (!is_utf8) wlmi_text_printable(&printable, value, 1);
   begin(out, key);
-  wlmi_text_json_string(out, value);
+  wlmi_text_json_string(out, is_utf8 ? value : printable.data);
+  out->failed |= printable.failed;
+  wlmi_text_release(&printable);
 }
 
 void wlmi_json_integer(wlmi_text *out, const char *key, int64_t value) {
@@ -40,4 +48,25 @@ void wlmi_json_raw(wlmi_text *out, const char *key, const char *json) {
 
 void wlmi_json_members(wlmi_text *out, const char *members) {
   if (members && *members) wlmi_json_raw(out, NULL, members);
+}
+
+void wlmi_json_put(wlmi_text *out, const char *formats, ...) {
+  char key[32], format[16];
+  va_list values;
+  va_start(values, formats);
+  for (int used; sscanf(formats, " %31[^=]=%15s%n", key, format, &used) == 2; formats += used) {
+    if (!strcmp(format, "%s")) {
+      const char *text = va_arg(values, const char *);
+      wlmi_json_string(out, key, text && *text ? text : NULL);
+    } else if (!strcmp(format, "%i")) {
+      wlmi_json_raw(out, key, va_arg(values, int) ? "true" : "false");
+    } else if (!strcmp(format, "%d")) {
+      wlmi_json_integer(out, key, va_arg(values, int));
+    } else if (!strcmp(format, "%jd")) {
+      wlmi_json_integer(out, key, va_arg(values, intmax_t));
+    } else {
+      wlmi_json_real(out, key, format, va_arg(values, double));
+    }
+  }
+  va_end(values);
 }

@@ -6,7 +6,5 @@
 
 #include "core/base/text.h"
 
-json_t *wlmi_json_of_text(const char *text); /* null for NULL; with escapes in place of bytes that are no UTF-8 */
-json_t *wlmi_json_of_real(double value);     /* null if it is not finite */
 /* Appends the value, whose reference it takes, and releases it. flags: of json_dumps. */
 void wlmi_json_dump(json_t *value, size_t flags, wlmi_text *out);

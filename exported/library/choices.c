@@ -1,7 +1,5 @@
 /* Where the choices of an exported library come from: its tables. It has no database, so it records nothing, and the
  * context's options that name files have no effect. */
-#include "core/base/json.h"
-#include "core/problem/structs.h"
 #include "exported/learn.h"
 #include "generator/generator.h"
 #include "runtime/context_state.h"
@@ -31,22 +29,4 @@ void wlmi_context_record(wlm_context *context, const wlm_plan *plan, int64_t n) 
   (void)context;
   (void)plan;
   (void)n;
-}
-
-wlm_status wlm_context_info(const wlm_context *context, char **json) {
-  if (json) *json = NULL;
-  WLM_CHECK(wlmi_need("wlm_context_info", "context json", context, json));
-  const wlmi_device_info *info = &context->device->info;
-  wlmi_text text = {0};
-  wlmi_json_open(&text, NULL, '{');
-  wlmi_json_string(&text, "device", info->name);
-  wlmi_json_string(&text, "kind", info->kind);
-  wlmi_json_string(&text, "arch", info->arch);
-  wlmi_json_string(&text, "driver", info->driver);
-  wlmi_json_string(&text, "compiler", "");
-  wlmi_json_string(&text, "database", "");
-  wlmi_json_string(&text, "system_database", "");
-  wlmi_json_raw(&text, "layers", "[]");
-  wlmi_json_close(&text, '}');
-  return wlmi_finish(wlmi_text_take(&text, json));
 }

@@ -1,6 +1,5 @@
-/* The functions of the public headers that an exported library does not have: those that measure, that read and write
- * databases, and that write JSON of plans. */
-#include "runtime/dispatch/explain.h"
+/* The functions of the public headers that an exported library does not have: those that measure, and that read and
+ * write databases. */
 #include "warploom/warploom_tune.h"
 
 static wlm_status unsupported(const char *function) {
@@ -43,8 +42,4 @@ wlm_status wlm_import_path(wlm_context *context, const char *path, int64_t *adde
 wlm_status wlm_import_string(wlm_context *context, const char *text, int64_t *added) {
   if (added) *added = 0;
   return (void)context, (void)text, unsupported("wlm_import_string");
-}
-
-wlm_status wlmi_explain_json(wlmi_text *text, const wlm_plan *plan) {
-  return (void)text, (void)plan, unsupported("wlm_plan_explain as JSON");
 }

@@ -9,5 +9,5 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan);
 void wlmi_explain_step(wlmi_text *text, const wlmi_decision *decision);
 /* Prints the bucket of a matrix. */
 void wlmi_explain_bucket(const wlm_stats *stats, char text[WLMI_BUCKET_TEXT]);
-/* Appends everything as one line of JSON. An exported library answers WLM_ERR_UNSUPPORTED. */
-wlm_status wlmi_explain_json(wlmi_text *text, const wlm_plan *plan);
+/* Appends everything as one line of JSON. */
+void wlmi_explain_json(wlmi_text *text, const wlm_plan *plan);

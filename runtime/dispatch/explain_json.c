@@ -1,122 +1,121 @@
 #include <math.h>
 
 #include "core/base/hash.h"
-#include "core/base/json_value.h"
+#include "core/base/json.h"
 #include "core/csr/stats.h"
 #include "runtime/dispatch/explain.h"
 
-/* With six decimals. */
-static json_t *distance(double value) { return wlmi_json_of_real(round(value * 1e6) / 1e6); }
+static double rounded(double value) { return round(value * 1e6) / 1e6; } /* to six decimals */
 
-/* The same; null if it is 0 or infinite, which means none. */
-static json_t *number(double value) { return value > 0 ? distance(value) : json_null(); }
+/* The same; what is no number is null, as 0 and infinity are, which mean none. */
+static double number(double value) { return value > 0 ? rounded(value) : (double)NAN; }
 
-static json_t *text_or_null(const char *text) { return wlmi_json_of_text(*text ? text : NULL); }
-
-static json_t *ranked_json(const void *item) {
-  const wlmi_ranked *r = item;
-  const char *pays = isfinite(r->break_even) ? "reused" : "never";
-  return json_pack("{s:o,s:o,s:o,s:o,s:b,s:o,s:b,s:o,s:o,s:o,s:o}", "variant", wlmi_json_of_text(r->variant),
-                   "relative", number(r->relative), "us", number(r->seconds * 1e6), "spread", number(r->spread),
-                   "stale", r->stale, "predicted_us", number(r->predicted * 1e6), "prepares", r->prepare > 0,
-                   "prepare_us", number(r->prepare_seconds * 1e6), "prepare_calls", number(r->prepare), "break_even",
-                   number(r->break_even), "pays", text_or_null(r->break_even == 0 ? "" : pays));
+static void put_ranked(wlmi_text *out, const char *key, const wlmi_ranked *r) {
+  wlmi_json_open(out, key, '{');
+  wlmi_json_put(out, "variant=%s relative=%.15g us=%.15g spread=%.15g stale=%i predicted_us=%.15g prepares=%i",
+                r->variant, number(r->relative), number(r->seconds * 1e6), number(r->spread), r->stale,
+                number(r->predicted * 1e6), r->prepare > 0);
+  wlmi_json_put(out, "prepare_us=%.15g prepare_calls=%.15g break_even=%.15g pays=%s", number(r->prepare_seconds * 1e6),
+                number(r->prepare), number(r->break_even),
+                r->break_even == 0        ? ""
+                : isfinite(r->break_even) ? "reused"
+                                          : "never");
+  wlmi_json_close(out, '}');
 }
 
-static json_t *similar_json(const void *item) {
-  const wlmi_similar *n = item;
-  return json_pack("{s:o,s:I,s:I,s:I,s:o,s:o,s:o,s:b}", "matrix", text_or_null(n->matrix), "rows", (json_int_t)n->rows,
-                   "nnz", (json_int_t)n->nnz, "n", (json_int_t)n->n, "distance", distance(n->distance), "variant",
-                   text_or_null(n->variant), "us", number(n->seconds * 1e6), "stale", n->stale);
+static void put_similar(wlmi_text *out, const wlmi_similar *n) {
+  wlmi_json_open(out, NULL, '{');
+  wlmi_json_put(out, "matrix=%s rows=%jd nnz=%jd n=%jd distance=%.15g variant=%s us=%.15g stale=%i", n->matrix, n->rows,
+                n->nnz, n->n, rounded(n->distance), n->variant, number(n->seconds * 1e6), n->stale);
+  wlmi_json_close(out, '}');
 }
 
-static json_t *refusal_json(const void *item) {
-  const wlmi_refusal *r = item;
-  return json_pack("{s:o,s:o}", "variant", wlmi_json_of_text(r->variant), "reason", text_or_null(r->reason));
+static void put_refusals(wlmi_text *out, const char *key, const wlmi_refusal *refusals, int count) {
+  wlmi_json_open(out, key, '[');
+  for (int i = 0; i < count && *refusals[i].variant; i++) {
+    wlmi_json_open(out, NULL, '{');
+    wlmi_json_put(out, "variant=%s reason=%s", refusals[i].variant, refusals[i].reason);
+    wlmi_json_close(out, '}');
+  }
+  wlmi_json_close(out, ']');
 }
 
-static json_t *list(int count, const void *items, size_t size, json_t *(*make)(const void *item)) {
-  json_t *array = json_array();
-  for (int i = 0; i < count; i++)
-    if (json_array_append_new(array, make((const char *)items + (size_t)i * size))) {
-      json_decref(array);
-      return NULL;
-    }
-  return array;
-}
-
-static json_t *matrix_json(const wlm_plan *plan) {
+static void put_matrix(wlmi_text *out, const wlm_plan *plan) {
   const wlm_stats *s = &plan->reason.stats;
   char bucket[WLMI_BUCKET_TEXT], fingerprint[WLMI_HASH_HEX];
   wlmi_explain_bucket(s, bucket);
   wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
-  return json_pack(
-      "{s:o,s:I,s:I,s:I,s:I,s:o,s:o,s:I,s:o,s:I,s:o,s:s,s:o,s:o,s:I}", "problem",
-      wlmi_json_of_text(plan->reason.problem_key), "n", (json_int_t)plan->bound.args.n, "rows", (json_int_t)s->rows,
-      "cols", (json_int_t)s->cols, "nnz", (json_int_t)s->nnz, "mean", wlmi_json_of_real(s->mean), "cv",
-      wlmi_json_of_real(s->cv), "longest", (json_int_t)s->longest, "device", wlmi_json_of_text(plan->device->info.name),
-      "empty_rows", (json_int_t)s->empty_rows, "top_share", wlmi_json_of_real(s->top_share), "bucket", bucket,
-      "fingerprint", wlmi_json_of_text(wlmi_stats_has_fingerprint(s) ? fingerprint : NULL), "transpose_us",
-      number(plan->reason.transpose_seconds * 1e6), "transpose_bytes", (json_int_t)plan->reason.transpose_bytes);
+  wlmi_json_put(out, "problem=%s n=%jd rows=%jd cols=%jd nnz=%jd mean=%.15g cv=%.15g longest=%jd device=%s",
+                plan->reason.problem_key, plan->bound.args.n, s->rows, s->cols, s->nnz, s->mean, s->cv, s->longest,
+                plan->device->info.name);
+  wlmi_json_put(out, "empty_rows=%jd top_share=%.15g bucket=%s fingerprint=%s transpose_us=%.15g transpose_bytes=%jd",
+                s->empty_rows, s->top_share, bucket, wlmi_stats_has_fingerprint(s) ? fingerprint : "",
+                number(plan->reason.transpose_seconds * 1e6), (intmax_t)plan->reason.transpose_bytes);
 }
 
-static json_t *thin_json(const wlmi_decision *c) {
-  if (!c->thin_known) return json_null();
-  return json_pack("{s:I,s:I,s:o}", "known", (json_int_t)c->thin_known, "of", (json_int_t)c->thin_of, "variant",
-                   text_or_null(c->thin_variant));
+/* An object whose members follow, or null. */
+static int open_if(wlmi_text *out, const char *key, int is_there) {
+  if (is_there)
+    wlmi_json_open(out, key, '{');
+  else
+    wlmi_json_raw(out, key, "null");
+  return is_there;
 }
 
-static json_t *step_json(const wlm_plan *plan) {
+static void put_step(wlmi_text *out, const wlm_plan *plan) {
   const wlmi_decision *c = &plan->reason.decision;
+  const wlmi_device_info *device = &plan->device->info;
   wlmi_text why = {0};
   wlmi_explain_step(&why, c);
-  json_t *step =
-      json_pack("{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "variant", wlmi_json_of_text(c->variant),
-                "step", wlmi_step_name(c->step), "why", wlmi_json_of_text(why.data), "pin", text_or_null(c->pin),
-                "unpinned", text_or_null(c->unpinned), "pin_refused", text_or_null(c->pin_reason), "borrowed",
-                text_or_null(c->borrowed), "like", text_or_null(c->like), "online", c->online, "stale",
-                text_or_null(c->stale), "compiler", text_or_null(plan->device->info.compiler), "driver",
-                text_or_null(plan->device->info.driver), "thin", thin_json(c), "distance", distance(c->distance));
-  wlmi_text_release(&why);
-  return step;
-}
-
-static json_t *kernel_json(const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->reason.decision;
-  const int failures = c->failed < WLMI_REFUSALS ? c->failed : WLMI_REFUSALS;
-  int refusals = 0;
-  while (refusals < WLMI_REFUSALS && *c->refusals[refusals].variant) refusals++;
-  return json_pack("{s:s,s:b,s:I,s:I,s:b,s:i,s:i,s:i,s:o,s:i,s:o}", "split", plan->reason.split, "deterministic",
-                   plan->reason.deterministic, "expected_calls", (json_int_t)c->calls, "prepared_bytes",
-                   (json_int_t)plan->bound.prepared_size, "is_prepared", plan->is_prepared, "refused", c->refused,
-                   "refused_failed", c->refused_failed, "unprepared", c->unprepared, "refusals",
-                   list(refusals, c->refusals, sizeof *c->refusals, refusal_json), "failed", c->failed, "failures",
-                   list(failures, c->failures, sizeof *c->failures, refusal_json));
-}
-
-static json_t *model_json(const wlmi_decision *c) {
-  if (!c->trained_on) return json_null();
-  return json_pack("{s:I,s:I,s:i}", "trained_at", (json_int_t)c->trained_at, "measurements", (json_int_t)c->trained_on,
-                   "untrained", c->untrained);
-}
-
-static json_t *ranking_json(const wlm_plan *plan) {
-  const wlmi_decision *c = &plan->reason.decision;
-  return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "expected_us", number(wlmi_decision_seconds(c) * 1e6),
-                   "predicted_us", number(c->predicted * 1e6), "spread", number(c->spread), "model", model_json(c),
-                   "nearest", list(c->similar_count, c->similar, sizeof *c->similar, similar_json), "ranking",
-                   list(c->ranked_count, c->ranked, sizeof *c->ranked, ranked_json), "other",
-                   *c->other.variant ? ranked_json(&c->other) : json_null());
-}
-
-wlm_status wlmi_explain_json(wlmi_text *text, const wlm_plan *plan) {
-  json_t *const parts[] = {matrix_json(plan), step_json(plan), kernel_json(plan), ranking_json(plan)};
-  json_t *all = json_object();
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    text->failed |= json_object_update(all, parts[i]) != 0;
-    json_decref(parts[i]);
+  wlmi_json_put(out, "variant=%s step=%s why=%s pin=%s unpinned=%s pin_refused=%s borrowed=%s like=%s online=%i",
+                c->variant, wlmi_step_name(c->step), why.data, c->pin, c->unpinned, c->pin_reason, c->borrowed, c->like,
+                c->online);
+  wlmi_json_put(out, "stale=%s compiler=%s driver=%s", c->stale, device->compiler, device->driver);
+  if (open_if(out, "thin", c->thin_known != 0)) {
+    wlmi_json_put(out, "known=%jd of=%jd variant=%s", c->thin_known, c->thin_of, c->thin_variant);
+    wlmi_json_close(out, '}');
   }
-  wlmi_json_dump(all, JSON_COMPACT | JSON_REAL_PRECISION(15), text);
+  wlmi_json_put(out, "distance=%.15g", rounded(c->distance));
+  out->failed |= why.failed;
+  wlmi_text_release(&why);
+}
+
+static void put_kernel(wlmi_text *out, const wlm_plan *plan) {
+  const wlmi_decision *c = &plan->reason.decision;
+  wlmi_json_put(out, "split=%s deterministic=%i expected_calls=%jd prepared_bytes=%jd is_prepared=%i",
+                plan->reason.split, plan->reason.deterministic, c->calls, (intmax_t)plan->bound.prepared_size,
+                plan->is_prepared);
+  wlmi_json_put(out, "refused=%d refused_failed=%d unprepared=%d", c->refused, c->refused_failed, c->unprepared);
+  put_refusals(out, "refusals", c->refusals, WLMI_REFUSALS);
+  wlmi_json_integer(out, "failed", c->failed);
+  put_refusals(out, "failures", c->failures, c->failed < WLMI_REFUSALS ? c->failed : WLMI_REFUSALS);
+}
+
+static void put_ranking(wlmi_text *out, const wlmi_decision *c) {
+  wlmi_json_put(out, "expected_us=%.15g predicted_us=%.15g spread=%.15g", number(wlmi_decision_seconds(c) * 1e6),
+                number(c->predicted * 1e6), number(c->spread));
+  if (open_if(out, "model", c->trained_on != 0)) {
+    wlmi_json_put(out, "trained_at=%jd measurements=%jd untrained=%d", c->trained_at, c->trained_on, c->untrained);
+    wlmi_json_close(out, '}');
+  }
+  wlmi_json_open(out, "nearest", '[');
+  for (int i = 0; i < c->similar_count; i++) put_similar(out, &c->similar[i]);
+  wlmi_json_close(out, ']');
+  wlmi_json_open(out, "ranking", '[');
+  for (int i = 0; i < c->ranked_count; i++) put_ranked(out, NULL, &c->ranked[i]);
+  wlmi_json_close(out, ']');
+  if (*c->other.variant)
+    put_ranked(out, "other", &c->other);
+  else
+    wlmi_json_raw(out, "other", "null");
+}
+
+void wlmi_explain_json(wlmi_text *text, const wlm_plan *plan) {
+  wlmi_json_open(text, NULL, '{');
+  put_matrix(text, plan);
+  put_step(text, plan);
+  put_kernel(text, plan);
+  put_ranking(text, &plan->reason.decision);
+  wlmi_json_close(text, '}');
   wlmi_text_puts(text, "\n");
-  return WLM_OK;
 }

@@ -142,16 +142,15 @@ const char *wlm_plan_variant(const wlm_plan *plan) { return plan ? current(plan)
 wlm_status wlm_plan_explain(const wlm_plan *plan, int json, char **out) {
   wlmi_text text = {0};
   if (out) *out = NULL;
-  wlm_status status = wlmi_need("wlm_plan_explain", "plan text", plan, out);
-  if (status != WLM_OK) return status;
+  WLM_CHECK(wlmi_need("wlm_plan_explain", "plan text", plan, out));
   const wlm_plan *shown = plan->mode ? plan->mode->current(plan) : plan;
   const wlmi_c_locale locale = wlmi_c_locale_enter();
   if (json)
-    status = wlmi_explain_json(&text, shown);
+    wlmi_explain_json(&text, shown);
   else
     wlmi_explain_text(&text, shown);
   wlmi_c_locale_leave(locale);
-  return status == WLM_OK ? wlmi_finish(wlmi_text_take(&text, out)) : status;
+  return wlmi_finish(wlmi_text_take(&text, out));
 }
 
 size_t wlm_plan_prepared_size(const wlm_plan *plan) { return plan ? plan->bound.prepared_size : 0; }

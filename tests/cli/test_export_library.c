@@ -297,7 +297,7 @@ TEST(a_program_grows_little) {
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) assert_null(strstr(c.out, absent[i]));
 }
 
-/* Functions that need more than the exported library has. */
+/* Functions that need more than the exported library has; and the JSON that it writes as the full one does. */
 TEST(the_rest_is_unsupported) {
   static const char text[] =
       "#include <stdio.h>\n#include <string.h>\n#include <warploom/warploom_tune.h>\n"
@@ -313,7 +313,15 @@ TEST(the_rest_is_unsupported) {
       "  REFUSED(wlm_export_string(context, &exported));\n  REFUSED(wlm_export_path(context, \"x\"));\n"
       "  REFUSED(wlm_import_path(context, \"x\", &added));\n  REFUSED(wlm_import_string(context, \"\", &added));\n"
       "  if (exported || added || wlm_context_refresh(context)) return 3;\n"
-      "  if (wlm_context_info(context, &info)) return 4;\n  puts(info);\n  wlm_string_free(info);\n"
+      "  if (wlm_context_info(context, &info)) return 4;\n  printf(\"[%s,\", info);\n  wlm_string_free(info);\n"
+      "  const int32_t rowptr[] = {0, 1}, colind[] = {0};\n  const float values[] = {1};\n"
+      "  wlm_csr csr = WLM_CSR_INIT;\n  csr.rows = csr.cols = csr.nnz = 1;\n"
+      "  csr.rowptr = rowptr, csr.colind = colind, csr.values = values;\n  wlm_matrix *matrix;\n  wlm_plan *plan;\n"
+      "  wlm_problem problem = WLM_PROBLEM_INIT;\n  problem.n = 32;\n"
+      "  if (wlm_matrix_create(context, &csr, NULL, &matrix)) return 5;\n"
+      "  if (wlm_plan_create(context, matrix, &problem, &plan)) return 6;\n"
+      "  if (wlm_plan_explain(plan, 1, &info)) return 7;\n  printf(\"%s]\", info);\n  wlm_string_free(info);\n"
+      "  wlm_plan_destroy(plan);\n  wlm_matrix_destroy(matrix);\n"
       "  wlm_context_destroy(context);\n  return 0;\n}\n";
   command c;
   const char *source = in_folder("rest.c");
@@ -322,8 +330,10 @@ TEST(the_rest_is_unsupported) {
   const char *program = in_folder("rest");
   expect(&c, (const char *const[]){program, "", NULL});
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.kind", "host");
-  assert_json_at(c.out, "$.layers", "[]");
+  assert_json_at(c.out, "$[0].kind", "host");
+  assert_json_at(c.out, "$[0].layers", "[]");
+  assert_json_at(c.out, "$[1].n", "32");
+  assert_json_at(c.out, "$[1].ranking[0].stale", "0");
 }
 
 /* Only choices for one matrix are contained, so others get a kernel of the same problem, with one warning each. */

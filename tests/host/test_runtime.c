@@ -47,9 +47,9 @@ static void check_sum(const float *b, const float *c, double alpha) {
 TEST(info_names_device_and_databases) {
   wlm_context *context = open_host("");
   GET(char *, json, wlm_context_info(context, &json));
-  assert_non_null(strstr(json, "\"kind\": \"host\""));
-  assert_non_null(strstr(json, "\"compiler\": \""));
-  assert_non_null(strstr(json, "\"database\": \"\", \"system_database\": \"\", \"layers\": []}"));
+  assert_non_null(strstr(json, "\"kind\":\"host\""));
+  assert_non_null(strstr(json, "\"compiler\":\""));
+  assert_non_null(strstr(json, "\"database\":\"\",\"system_database\":\"\",\"layers\":[]}"));
   wlm_string_free(json);
   wlm_context_destroy(context);
 }
