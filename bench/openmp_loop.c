@@ -6,6 +6,7 @@
 #include "core/base/memory.h"
 #include "core/base/text.h"
 #include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
 
 typedef void product_loop(int64_t rows, int64_t cols, const void *rowptr, const int *colind, const float *values,
                           int64_t n, const float *b, float *c);

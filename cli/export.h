@@ -3,18 +3,8 @@
 
 #include "core/base/strings.h"
 #include "db/measurement_set.h"
-#include "exported/tables.h"
+#include "exported/write.h"
 #include "generator/generator.h"
-
-/* A source text and, for a GPU, the binary. Kernels with equal sources share it. */
-typedef struct wlmi_export_image {
-  char hash[WLMI_HASH_HEX]; /* of the source and the architecture */
-  wlmi_program program;     /* owns the source */
-  wlmi_limits limits;
-  int is_ptx;
-  void *data; /* NULL for the host */
-  size_t size;
-} wlmi_export_image;
 
 /* A problem at one width. */
 typedef struct wlmi_export_problem {
@@ -30,10 +20,9 @@ typedef struct wlmi_export_target {
   wlmi_limits limits;
   int is_ptx;
   wlmi_exported_problem *problems; /* in the order of wlmi_export.problems, without those that have no candidates */
-  wlmi_exported_kernel *kernels;   /* without `image` */
-  int64_t *images;                 /* of the kernels: indices of wlmi_export.images */
-  int64_t *of;                     /* of the problems: indices of wlmi_export.problems */
-  int64_t problem_count, problem_capacity, kernel_count, kernel_capacity, image_capacity, of_capacity;
+  wlmi_exported_kernel *kernels;
+  int64_t *of; /* of the problems: indices of wlmi_export.problems */
+  int64_t problem_count, problem_capacity, kernel_count, kernel_capacity, of_capacity;
   int64_t choices; /* that were considered */
 } wlmi_export_target;
 
@@ -60,7 +49,7 @@ typedef struct wlmi_export {
   wlmi_export_learned *learned; /* of each class */
   wlmi_pass *passes;
   wlmi_export_problem *problems;
-  wlmi_export_image *images;
+  wlmi_exported_source *images;
   wlm_stats *stats; /* for which choices are made besides those of the matrices */
   int64_t matrix_count, matrix_capacity, class_count, class_capacity, learned_capacity, pass_count, pass_capacity,
       problem_count, problem_capacity, image_count, image_capacity, stats_count, stats_capacity;

@@ -9,6 +9,7 @@
 #include "core/problem/cell.h"
 #include "core/problem/spec_key.h"
 #include "exported/learn.h"
+#include "runtime/archived.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tuner/compile_ahead.h"
 
@@ -142,23 +143,19 @@ static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
 /* Takes the program's source. */
 static wlm_status keep_image(wlmi_export *e, const wlmi_export_target *t, wlmi_program *program, int64_t *index) {
   const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
-  char hash[WLMI_HASH_HEX], key[WLMI_HASH_HEX + 32];
-  wlmi_hash_to_hex(source, hash);
-  snprintf(key, sizeof key, "%s %d %d %d", hash, (int)t->limits.target, t->limits.arch, t->is_ptx);
-  wlmi_hash_to_hex(wlmi_hash_bytes(key, strlen(key)), hash);
+  const wlmi_hash key = wlmi_archived_key(source, t->is_ptx ? WLMI_CODE_PTX : WLMI_CODE_MACHINE, t->limits.arch, "");
   for (*index = 0; *index < e->image_count; ++*index)
-    if (!strcmp(e->images[*index].hash, hash)) return WLM_OK;
+    if (wlmi_hash_equal(e->images[*index].key, key)) return WLM_OK;
   WLM_CHECK(wlmi_grow((void **)&e->images, e->image_count, &e->image_capacity, sizeof *e->images, "kernels"));
-  wlmi_export_image *image = &e->images[e->image_count++];
-  *image = (wlmi_export_image){.program = *program, .limits = t->limits, .is_ptx = t->is_ptx};
-  strcpy(image->hash, hash);
+  e->images[e->image_count++] =
+      (wlmi_exported_source){.key = key, .program = *program, .limits = t->limits, .is_ptx = t->is_ptx};
   program->source = NULL;
   return WLM_OK;
 }
 
 /* Takes the program's source, also if it fails. */
 static wlm_status add_kernel(wlmi_export *e, wlmi_export_target *t, wlmi_exported_kernel row, wlmi_program *program) {
-  int64_t text, image;
+  int64_t text;
   wlm_status status;
   row.pass_count = (uint8_t)program->pass_count;
   row.deterministic = program->deterministic != 0;
@@ -171,10 +168,8 @@ static wlm_status add_kernel(wlmi_export *e, wlmi_export_target *t, wlmi_exporte
   row.name = e->texts.texts[text];
   WLM_TRY(wlmi_strings_keep(&e->texts, program->split, &text));
   row.split = e->texts.texts[text];
-  WLM_TRY(keep_image(e, t, program, &image));
-  WLM_TRY(wlmi_grow((void **)&t->images, t->kernel_count, &t->image_capacity, sizeof *t->images, "kernels"));
+  WLM_TRY(keep_image(e, t, program, &row.image));
   WLM_TRY(wlmi_grow((void **)&t->kernels, t->kernel_count, &t->kernel_capacity, sizeof *t->kernels, "kernels"));
-  t->images[t->kernel_count] = image;
   t->kernels[t->kernel_count++] = row;
 done:
   wlmi_program_release(program);
@@ -279,13 +274,13 @@ done:
 
 /* The kernels of GPUs. */
 typedef struct compilation {
-  wlmi_export_image **images;
+  wlmi_exported_source **images;
   int64_t count;
   wlmi_progress progress;
 } compilation;
 
 static wlm_status compile(void *user, int64_t i) {
-  wlmi_export_image *image = ((compilation *)user)->images[i];
+  wlmi_exported_source *image = ((compilation *)user)->images[i];
   const wlmi_program *p = &image->program;
   if (image->is_ptx)
     return wlmi_nvrtc_ptx(p->source, p->variant, image->limits.arch, (char **)&image->data, &image->size);

@@ -402,7 +402,6 @@ void wlmi_export_release(wlmi_export *e) {
     for (int64_t i = 0; i < target->problem_count; i++) wlmi_free((void *)target->problems[i].candidates);
     wlmi_free(target->problems);
     wlmi_free(target->kernels);
-    wlmi_free(target->images);
     wlmi_free(target->of);
   }
   for (int64_t i = 0; i < e->problem_count; i++) wlmi_free(e->problems[i].extras);

@@ -10,7 +10,7 @@ list(REMOVE_ITEM run_files
      core/csr/npz.c core/csr/lines.c # zlib, minizip
      core/csr/edge_list.c core/csr/formats.c core/csr/matrix_market.c core/csr/scipy.c core/csr/shares.c # files
      runtime/stores.c runtime/shipped.c runtime/recorder.c runtime/import_export.c # databases
-     runtime/kernels.c runtime/archived.c runtime/purpose.c runtime/layers.c runtime/host/compiler.c runtime/cuda/nvrtc.c
+     runtime/kernels.c exported/write.c runtime/archived.c runtime/purpose.c runtime/layers.c runtime/host/compiler.c runtime/cuda/nvrtc.c
      runtime/cuda/compile_only.c # compilers
      runtime/forecast.c) # tuning
 add_library(warploom_run STATIC EXCLUDE_FROM_ALL ${run_files})

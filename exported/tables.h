@@ -1,7 +1,7 @@
-/* The tables of an exported library: what `warploom export --format c` writes as C text, and what the library that is
- * built from it chooses from and runs (docs/exporting.md). All of it is constant.
+/* Kernels that are linked in, and what chooses among them: the tables of an exported library (docs/exporting.md), and
+ * in the full library its built-in kernels. exported/write.h writes them as C text. All of it is constant.
  *
- * Passes are written once and named by their index. */
+ * Passes and images are written once and named by their index. */
 #pragma once
 
 #include "core/base/hash.h"
@@ -44,16 +44,21 @@ typedef struct wlmi_exported_function {
   void (*function)(void); /* of the type that runtime/host/device.c calls */
 } wlmi_exported_function;
 
+/* A cubin, PTX ended by NUL, or with size 0 the functions of a host kernel, ended by one without a name. */
+typedef struct wlmi_exported_image {
+  const void *data;
+  size_t size;
+} wlmi_exported_image;
+
 typedef struct wlmi_exported_kernel {
-  wlmi_hash spec; /* wlmi_spec_id */
+  wlmi_hash spec; /* wlmi_spec_id; of a built-in kernel wlmi_exported_builtin_id */
   wlmi_variant variant;
   uint8_t helper; /* a wlmi_helper */
   uint8_t pass_count, deterministic, uses_b, walks_a;
   uint16_t passes[WLMI_MAX_PASSES];
   wlmi_bytes workspace, prepared;
   const char *name, *split;
-  const void *image; /* a cubin, PTX, or the functions of a host kernel, ended by one without a name */
-  size_t size;
+  int64_t image;
 } wlmi_exported_kernel;
 
 /* A problem at one width. */
@@ -81,13 +86,15 @@ typedef struct wlmi_exported {
   int64_t family_count;
   /* A pass that balances its blocks has processors = 1 and in `wave` the blocks that a multiprocessor holds. */
   const wlmi_pass *passes;
+  int64_t pass_count;
+  const wlmi_exported_image *images;
   const wlmi_exported_class *classes;
   int64_t class_count;
   const wlmi_exported_target *targets;
   int64_t target_count;
 } wlmi_exported;
 
-/* The tables that are linked in; written by export. */
+/* The tables that are linked in; written by export, or for the full library by tools/embed_builtin.c. */
 extern const wlmi_exported wlmi_exported_tables;
 
 /* NULL where nothing is contained for these limits, this problem, or this kernel (`variant` is zeroed for a helper);
@@ -100,5 +107,12 @@ const wlmi_exported_kernel *wlmi_exported_kernel_of(const wlmi_exported_target *
 int wlmi_exported_arch(const wlmi_exported *tables, int arch);
 /* WLM_ERR_UNSUPPORTED, naming the problem, its width and the device. */
 wlm_status wlmi_exported_lacks(const wlmi_spec *spec, const wlmi_limits *limits);
-/* The pass with the blocks and multiprocessors of the device. */
+/* The pass with the blocks and multiprocessors of the device; and a program with such passes and without a source. */
 wlmi_pass wlmi_exported_pass(const wlmi_exported *tables, int index, const wlmi_limits *limits);
+wlmi_program wlmi_exported_program(const wlmi_exported *tables, const wlmi_exported_kernel *kernel,
+                                   const wlmi_limits *limits);
+
+/* Identifies a problem of any number of columns, of A or of A^T; and its built-in kernel, NULL if there is none. */
+wlmi_hash wlmi_exported_builtin_id(const wlmi_spec *spec);
+const wlmi_exported_kernel *wlmi_exported_builtin(const wlmi_exported *tables, const wlmi_limits *limits,
+                                                  const wlmi_spec *spec);

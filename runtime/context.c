@@ -28,9 +28,8 @@ static void context_in_child(void *object) {
 }
 
 static wlm_status name_class(wlm_context *context) {
-  wlmi_device_record device;
   wlmi_text class = {0};
-  wlmi_context_device_record(context, &device);
+  const wlmi_device_record device = wlmi_device_record_of(context->device);
   wlmi_device_class(&device, &class);
   return wlmi_text_take(&class, &context->device_class);
 }

@@ -15,8 +15,7 @@ wlmi_generator *wlmi_context_generator(const wlm_context *context);
 /* "" where the context has no user database. */
 const char *wlmi_context_database_path(const wlm_context *context);
 
-/* The device as the store describes it, and its device class (wlmi_device_class). The context owns the strings. */
-void wlmi_context_device_record(const wlm_context *context, wlmi_device_record *record);
+/* Its device's class (wlmi_device_class). */
 const char *wlmi_context_device_class(const wlm_context *context);
 
 /* The problem joined with the matrix's types, checked. */

@@ -29,7 +29,7 @@ typedef struct wlmi_kernel_entry {
   atomic_int users;
   wlmi_module *module;
   void *kernels[WLMI_MAX_PASSES];
-  wlmi_program builtin; /* of a built-in kernel: the program that was loaded; its source is NULL */
+  const struct wlmi_exported_kernel *linked; /* it is linked in (linked.c), and stays loaded; NULL = it is not */
   struct wlmi_kernel_entry *next;
 } wlmi_kernel_entry;
 
@@ -114,6 +114,9 @@ typedef struct wlmi_wanted {
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded);
 /* Whether that needs no compiling: they are loaded already, or in the archive. */
 int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted);
+
+/* linked.c */
+wlm_status wlmi_linked_load(wlm_context *context, const struct wlmi_exported_kernel *kernel, wlmi_loaded *loaded);
 void wlmi_context_release_kernels(wlm_context *context);
 
 /* ---- where choices come from: stores.c with databases, exported/library/choices.c with tables ---- */

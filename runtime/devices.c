@@ -17,3 +17,9 @@ wlm_status wlmi_device_open(const char *name, wlmi_device **device) {
   if (digits >= 1 && digits <= 4 && !name[5 + digits]) return wlmi_cuda_device_open(atoi(name + 5), device);
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "device '%s' is unknown: use 'host', 'cuda' or 'cuda:0'", name);
 }
+
+wlmi_device_record wlmi_device_record_of(const wlmi_device *device) {
+  const wlmi_device_info *info = &device->info;
+  return (wlmi_device_record){(char *)info->name, (char *)info->kind, (char *)info->arch, info->limits.processors,
+                              info->memory_bytes};
+}

@@ -1,6 +1,7 @@
 /* Finds and opens devices. */
 #pragma once
 
+#include "core/problem/measurement.h"
 #include "runtime/dispatch/device.h"
 
 wlm_status wlmi_host_device_open(wlmi_device **device);
@@ -18,6 +19,9 @@ int wlmi_common_gpu_ptx(int arch);
  * made of, which is text ended by NUL. ptx may be NULL. The caller frees both (wlmi_free). */
 wlm_status wlmi_compiling_device_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size,
                                          char **ptx, size_t *ptx_size);
+
+/* The device as the store describes it. The device owns the strings. */
+wlmi_device_record wlmi_device_record_of(const wlmi_device *device);
 
 /* "host", "cuda", "cuda:1"; NULL = the first GPU, or the host where there is none. */
 wlm_status wlmi_device_open(const char *name, wlmi_device **device);

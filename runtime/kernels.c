@@ -7,6 +7,7 @@
 #include "core/base/hash.h"
 #include "core/base/memory.h"
 #include "core/problem/spec_key.h"
+#include "exported/tables.h"
 #include "runtime/archived.h"
 #include "runtime/context_state.h"
 #include "runtime/purpose.h"
@@ -323,12 +324,11 @@ static wlmi_spec gradient_spec(const wlmi_spec *spec, int any_width) {
   return least;
 }
 
-static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi_loaded *loaded) {
-  const wlmi_device_ops *ops = context->device->ops;
-  wlmi_module *module = NULL;
-  char text[sizeof "builtin " + WLMI_SPEC_KEY] = "builtin ", key[33];
-  wlm_status status = WLM_OK;
-  *loaded = (wlmi_loaded){.users = NULL};
+/* The built-in kernel for a problem. */
+static wlm_status find_builtin(const wlm_context *context, const wlmi_spec *spec, const wlmi_exported_kernel **kernel) {
+  const wlmi_limits *limits = &context->device->info.limits;
+  const int is_host = limits->target == WLMI_TARGET_HOST;
+  char key[WLMI_SPEC_KEY];
   if (spec->problem.operation != WLM_SPMM || (spec->problem.transpose && spec->has_values))
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no %s",
                      spec->problem.transpose ? "transpose of a matrix with values" : "sddmm");
@@ -338,27 +338,17 @@ static wlm_status load_builtin(wlm_context *context, const wlmi_spec *spec, wlmi
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler there is no epilogue: a bias or an activation needs one");
   if (spec->base)
     return wlmi_fail(WLM_ERR_NO_COMPILER, "without a compiler rowptr and colind must count from 0 (wlm_csr.base)");
-  wlmi_spec_key(spec, text + strlen(text));
-  wlmi_hash_to_hex(wlmi_hash_bytes(text, strlen(text)), key);
-  pthread_mutex_lock(&context->kernel_lock);
-  wlmi_kernel_entry *entry = find_entry(context, key);
-  if (!entry) {
-    wlmi_program program = {0};
-    void *found[WLMI_MAX_PASSES] = {0};
-    WLM_TRY(ops->load_builtin(context->device, spec, &program, found, &module));
-    WLM_TRY(add_entry(context, key, &entry));
-    entry->module = module;
-    entry->loaded = 1;
-    entry->builtin = program;
-    memcpy(entry->kernels, found, sizeof found);
-    module = NULL;
-  }
-  loaded->program = entry->builtin;
-  memcpy(loaded->kernels, entry->kernels, sizeof entry->kernels);
-done:
-  if (module) ops->unload(context->device, module);
-  pthread_mutex_unlock(&context->kernel_lock);
-  return status;
+  *kernel = wlmi_exported_builtin(&wlmi_exported_tables, limits, spec);
+  if (*kernel) return WLM_OK;
+  wlmi_spec_key(spec, key);
+  return wlmi_fail(
+      WLM_ERR_NO_COMPILER,
+      "without %s only the kernels built into the library can run, unsampled mul.sum in f32 with colind of "
+      "i32, and none is for %s; %s",
+      is_host ? "a compiler" : "NVRTC", key,
+      is_host ? "install a C compiler or let WARPLOOM_CC name it"
+              : "install NVRTC (part of the CUDA Toolkit, pip package nvidia-cuda-nvrtc) or let "
+                "WARPLOOM_NVRTC name it");
 }
 
 /* ---- either -------------------------------------------------------------------------------------------- */
@@ -375,7 +365,11 @@ static const wlmi_spec *spec_of(const wlmi_wanted *wanted, wlmi_spec *least) {
 wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wlmi_loaded *loaded) {
   wlmi_spec least;
   sought s;
-  if (is_builtin(wanted)) return load_builtin(context, wanted->spec, loaded);
+  if (is_builtin(wanted)) {
+    const wlmi_exported_kernel *kernel;
+    WLM_CHECK(find_builtin(context, wanted->spec, &kernel));
+    return wlmi_linked_load(context, kernel, loaded);
+  }
   find_form(context, wanted, spec_of(wanted, &least), &s);
   *loaded = (wlmi_loaded){.users = NULL};
   for (;;) {
@@ -393,27 +387,11 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wl
 }
 
 int wlmi_context_has(wlm_context *context, const wlmi_wanted *wanted) {
-  wlmi_loaded loaded;
+  const wlmi_exported_kernel *kernel;
   wlmi_spec least;
   sought s;
   if (!is_builtin(wanted)) return find_form(context, wanted, spec_of(wanted, &least), &s);
-  if (load_builtin(context, wanted->spec, &loaded) == WLM_OK) return 1;
+  if (find_builtin(context, wanted->spec, &kernel) == WLM_OK) return 1;
   wlmi_clear_error();
   return 0;
-}
-
-void wlmi_context_release_kernels(wlm_context *context) {
-  for (int i = 0; i < WLMI_EMITTED_SLOTS; i++)
-    while (context->emitted[i]) {
-      wlmi_emitted *emitted = context->emitted[i];
-      context->emitted[i] = emitted->next;
-      wlmi_free(emitted);
-    }
-  while (context->kernels) {
-    wlmi_kernel_entry *entry = context->kernels;
-    context->kernels = entry->next;
-    if (entry->loaded && entry->module) context->device->ops->unload(context->device, entry->module);
-    wlmi_free(entry->image);
-    wlmi_free(entry);
-  }
 }

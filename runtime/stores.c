@@ -13,8 +13,9 @@
 #include "core/base/process.h"
 #include "db/measurement_set.h"
 #include "db/store.h"
+#include "exported/learn.h"
 #include "runtime/context_state.h"
-#include "runtime/learned.h"
+#include "runtime/devices.h"
 #include "runtime/shipped.h"
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
@@ -189,8 +190,7 @@ static wlm_status open_store(const loading *l, int64_t i, wlm_store **store) {
 }
 
 static wlm_status open_all(loading *l) {
-  wlmi_device_record device;
-  wlmi_context_device_record(l->context, &device);
+  const wlmi_device_record device = wlmi_device_record_of(l->context->device);
   for (int64_t i = 0; i < l->count; i++) {
     wlm_status status = open_store(l, i, &l->stores[i]);
     if (status == WLM_OK) status = wlmi_store_nearest_class(l->stores[i], &device, &l->nearest[i]);

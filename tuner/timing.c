@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "runtime/devices.h"
 
 enum { MAX_WARM_UPS = 20 };
 static const double max_warm_up_seconds = 0.5, steady = 0.02;
@@ -86,7 +87,7 @@ void wlmi_measured_begin(const wlm_context *context, const char *matrix_name, co
       .driver = (char *)info->driver,
       .made_at = wlmi_time_of_day(),
   };
-  wlmi_context_device_record(context, &record->device);
+  record->device = wlmi_device_record_of(wlmi_context_device(context));
 }
 
 void wlmi_measured_time(wlmi_measurement_record *record, double seconds, double spread, int samples, int64_t calls) {

@@ -3,6 +3,7 @@
 #include "exported/learn.h"
 #include "generator/generator.h"
 #include "runtime/context_state.h"
+#include "runtime/devices.h"
 
 wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_options *options) {
   if (wlmi_exported_tables.version != wlm_version())
@@ -18,9 +19,8 @@ wlm_status wlmi_context_open_stores(wlm_context *context, const wlm_context_opti
 void wlmi_context_close_stores(wlm_context *context) { wlmi_generator_destroy(context->generator); }
 
 wlm_status wlmi_context_load_learned(const wlm_context *context, int must_read, wlmi_snapshot *snapshot) {
-  wlmi_device_record device;
   (void)must_read;
-  wlmi_context_device_record(context, &device);
+  const wlmi_device_record device = wlmi_device_record_of(context->device);
   snapshot->families = wlmi_generator_families(context->generator);
   return wlmi_exported_learn(&wlmi_exported_tables, &device, context->device_class, snapshot);
 }

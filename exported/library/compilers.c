@@ -1,9 +1,5 @@
-/* The compilers of an exported library: there are none. Host kernels are functions that are linked in, and GPUs get the
- * contained architectures. */
-#include <string.h>
-
+/* The compilers of an exported library: there are none. GPUs get the contained architectures. */
 #include "exported/tables.h"
-#include "runtime/cuda/builtin.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"
 
@@ -27,30 +23,6 @@ wlm_status wlmi_host_compile(const char *source, void **image, size_t *size) {
   *size = 0;
   return no_compiler();
 }
-
-/* A module is the list of its functions, which is constant. */
-struct wlmi_module {
-  wlmi_exported_function first;
-};
-
-wlm_status wlmi_host_module_open(const void *image, size_t size, wlmi_module **module) {
-  (void)size;
-  *module = (wlmi_module *)image;
-  return WLM_OK;
-}
-
-void *wlmi_host_module_symbol(const wlmi_module *module, const char *name) {
-  const wlmi_exported_function *f = &module->first;
-  void *symbol = NULL;
-  while (f->name && strcmp(f->name, name)) f++;
-  if (f->name) memcpy(&symbol, &f->function, sizeof symbol);
-  return symbol;
-}
-
-void wlmi_host_module_close(wlmi_module *module) { (void)module; }
-
-const struct wlmi_cuda_builtin wlmi_cuda_builtins[1] = {{0}};
-const int wlmi_cuda_builtin_count = 0;
 
 wlm_status wlmi_nvrtc_version(int *major, int *minor) {
   *major = *minor = 0;

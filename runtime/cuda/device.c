@@ -22,7 +22,6 @@ static const wlmi_device_ops cuda_ops = {
     .close = cuda_close,
     .compile = wlmi_cuda_compile,
     .load = wlmi_cuda_load,
-    .load_builtin = wlmi_cuda_load_builtin,
     .unload = wlmi_cuda_unload,
     .launch = wlmi_cuda_launch,
     .kernel_facts = wlmi_cuda_kernel_facts,

@@ -40,8 +40,6 @@ void wlmi_cuda_leave(const wlmi_cuda_scope *scope);
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size);
 wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                           void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
-wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
-                                  void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
 void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module);
 wlm_status wlmi_cuda_launch(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args,
                             void *stream);

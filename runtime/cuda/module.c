@@ -2,7 +2,6 @@
  * launch is one driver call and can be captured in a graph. */
 #include <string.h>
 
-#include "runtime/cuda/builtin.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -70,22 +69,6 @@ wlm_status wlmi_cuda_load(wlmi_device *device, const wlmi_program *program, cons
   }
   *module = (wlmi_module *)loaded;
   return WLM_OK;
-}
-
-wlm_status wlmi_cuda_load_builtin(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
-                                  void *kernels[WLMI_MAX_PASSES], wlmi_module **module) {
-  char key[WLMI_SPEC_KEY];
-  wlmi_spec_key(spec, key);
-  for (int i = 0; i < wlmi_cuda_builtin_count; i++) {
-    const struct wlmi_cuda_builtin *builtin = &wlmi_cuda_builtins[i];
-    if (strcmp(builtin->key, key)) continue;
-    *program = builtin->program;
-    return wlmi_cuda_load(device, program, builtin->ptx, strlen(builtin->ptx) + 1, kernels, module);
-  }
-  return wlmi_fail(WLM_ERR_NO_COMPILER,
-                   "without NVRTC only the %d kernel%s built into the library can run, and none is for %s; install "
-                   "NVRTC (part of the CUDA Toolkit, pip package nvidia-cuda-nvrtc) or let WARPLOOM_NVRTC name it",
-                   wlmi_cuda_builtin_count, wlmi_cuda_builtin_count == 1 ? "" : "s", key);
 }
 
 void wlmi_cuda_unload(wlmi_device *device, wlmi_module *module) {

@@ -63,10 +63,6 @@ typedef struct wlmi_device_ops {
   /* kernels[i] is the kernel of program->passes[i], ready for the pass's shared bytes. */
   wlm_status (*load)(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                      void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
-  /* Loads the built-in kernel, which needs no compiler, and fills the program's passes. WLM_ERR_NO_COMPILER if the
-   * problem needs a compiler. program->source stays NULL. */
-  wlm_status (*load_builtin)(wlmi_device *device, const wlmi_spec *spec, wlmi_program *program,
-                             void *kernels[WLMI_MAX_PASSES], wlmi_module **module);
   void (*unload)(wlmi_device *device, wlmi_module *module);
 
   wlm_status (*launch)(const wlmi_device *device, const wlmi_launch *launch, const struct wlm_args *args, void *stream);

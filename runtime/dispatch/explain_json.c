@@ -46,8 +46,8 @@ static void put_matrix(wlmi_text *out, const wlm_plan *plan) {
   wlmi_explain_bucket(s, bucket);
   wlmi_hash_to_hex((wlmi_hash){s->fingerprint[0], s->fingerprint[1]}, fingerprint);
   wlmi_json_put(out, "problem=%s n=%jd rows=%jd cols=%jd nnz=%jd mean=%.15g cv=%.15g longest=%jd device=%s",
-                plan->reason.problem_key, plan->bound.args.n, s->rows, s->cols, s->nnz, s->mean, s->cv, s->longest,
-                plan->device->info.name);
+                plan->reason.problem_key, (intmax_t)plan->bound.args.n, s->rows, s->cols, s->nnz, s->mean, s->cv,
+                s->longest, plan->device->info.name);
   wlmi_json_put(out, "empty_rows=%jd top_share=%.15g bucket=%s fingerprint=%s transpose_us=%.15g transpose_bytes=%jd",
                 s->empty_rows, s->top_share, bucket, wlmi_stats_has_fingerprint(s) ? fingerprint : "",
                 number(plan->reason.transpose_seconds * 1e6), (intmax_t)plan->reason.transpose_bytes);

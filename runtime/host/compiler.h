@@ -20,9 +20,3 @@ extern const char *const wlmi_host_flags;
 wlm_status wlmi_host_compile(const char *source, void **image, size_t *size);
 /* The same with other flags, a list of at most 32 ended by NULL. */
 wlm_status wlmi_host_compile_with(const char *const *flags, const char *source, void **image, size_t *size);
-
-/* Loads a shared object from memory. */
-
-wlm_status wlmi_host_module_open(const void *image, size_t size, wlmi_module **module);
-void *wlmi_host_module_symbol(const wlmi_module *module, const char *name); /* NULL where there is no such symbol */
-void wlmi_host_module_close(wlmi_module *module);                           /* NULL is fine */

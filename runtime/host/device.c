@@ -12,8 +12,8 @@
 #include "core/base/fork.h"
 #include "core/base/memory.h"
 #include "runtime/devices.h"
-#include "runtime/host/builtin.h"
 #include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
 #include "runtime/host/threads.h"
 
 #define UNUSED __attribute__((unused)) /* what the host does not need of the interface */
@@ -52,12 +52,6 @@ static wlm_status host_load(wlmi_device *device UNUSED, const wlmi_program *prog
     *out = NULL;
   }
   return status;
-}
-
-static wlm_status host_load_builtin(wlmi_device *device UNUSED, const wlmi_spec *spec, wlmi_program *program,
-                                    void *kernels[WLMI_MAX_PASSES], wlmi_module **module) {
-  *module = NULL;
-  return wlmi_host_builtin(spec, program, &kernels[0]);
 }
 
 static void host_unload(wlmi_device *device UNUSED, wlmi_module *module) { wlmi_host_module_close(module); }
@@ -165,7 +159,6 @@ static const wlmi_device_ops host_ops = {
     .close = host_close,
     .compile = host_compile,
     .load = host_load,
-    .load_builtin = host_load_builtin,
     .unload = host_unload,
     .launch = host_launch,
     .allocate = host_allocate,

@@ -14,12 +14,12 @@ WLM_FN void wlm_row_tile(const struct wlm_args *args, long long row, long long b
     const long long degree = end - begin;
     const struct wlm_sample_state state = wlm_sample_begin(args, row, degree);
     long long column = 0;
-% if problem.n >= tile then
+% if any_width or problem.n >= tile then
     for (; column + @{tile} <= args->n; column += @{tile})
       wlm_row_tile(args, row, begin, degree, state, column, @{tile});
 % end
-% if problem.n % tile > 0 then
-    wlm_row_tile(args, row, begin, degree, state, column, @{problem.n % tile});
+% if any_width or problem.n % tile > 0 then
+    @{any_width and "if (column < args->n) " or ""}wlm_row_tile(args, row, begin, degree, state, column, @{any_width and "(int)(args->n - column)" or problem.n % tile});
 % end
   }
 }

@@ -10,6 +10,7 @@
 #include "exported/cases.h"
 #include "generator/generator.h"
 #include "runtime/context.h"
+#include "runtime/devices.h"
 #include "select/case.h"
 #include "support/command.h"
 #include "support/test.h"
@@ -99,7 +100,7 @@ static void make_database(void) {
   wlmi_device_record record;
   assert_status(WLM_OK, wlm_context_create(&options, &context));
   generator = wlmi_context_generator(context);
-  wlmi_context_device_record(context, &record);
+  record = wlmi_device_record_of(wlmi_context_device(context));
   GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < EXPORTED_CASES; i++) put_case(store, &record, &wlmi_context_device(context)->info.limits, i);
   put_case(store, &gpu_record, &gpu, 0);

@@ -2,6 +2,7 @@
  * both boundaries and at the end are compared with float64; an offset that wraps leaves the poison in some of them. */
 #include "core/base/memory.h"
 #include "core/reference/reference.h"
+#include "exported/tables.h"
 #include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
@@ -184,15 +185,17 @@ TEST(sampled) { assert_true(check_families(WLM_SAMPLE_FASTRAND) > 0); }
 TEST(built_in) {
   wlmi_device *device = test_gpu();
   void *kernels[WLMI_MAX_PASSES];
-  wlmi_program program = {0};
   wlmi_module *module;
   wlmi_spec spec;
   large *l = operands();
   problem_make(l, WLM_SAMPLE_NONE, &spec);
-  assert_status(WLM_OK, device->ops->load_builtin(device, &spec, &program, kernels, &module));
+  const wlmi_exported_kernel *builtin = wlmi_exported_builtin(&wlmi_exported_tables, &device->info.limits, &spec);
+  assert_non_null(builtin);
+  const wlmi_exported_image *image = &wlmi_exported_tables.images[builtin->image];
+  wlmi_program program = wlmi_exported_program(&wlmi_exported_tables, builtin, &device->info.limits);
+  assert_status(WLM_OK, device->ops->load(device, &program, image->data, image->size, kernels, &module));
   check(l, &spec, &program, kernels, "the library's own kernel");
   device->ops->unload(device, module);
-  wlmi_program_release(&program);
 }
 
 GROUP(NULL, release)

@@ -164,7 +164,7 @@ TEST(a_pin_is_ignored) {
   wlmi_text device_class = {0};
   wlmi_device_record device;
   char place[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
-  wlmi_context_device_record(context, &device);
+  device = wlmi_device_record_of(wlmi_context_device(context));
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
   GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));

@@ -8,6 +8,7 @@
 #include "core/synth/input.h"
 #include "db/interchange.h"
 #include "runtime/context_state.h"
+#include "runtime/devices.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/test.h"
@@ -81,7 +82,7 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
   wlmi_measurement_record record =
       MEASUREMENT(.stats = test_stats_of(&csr), .matrix_name = "made up", .variant = (char *)variant, .problem = key,
                   .n = 8, .compiler = (char *)info->compiler, .driver = (char *)info->driver, .time_ps = time_ps);
-  wlmi_context_device_record(context, &record.device);
+  record.device = wlmi_device_record_of(wlmi_context_device(context));
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include "db/kernel_archive.h"
 #include "generator/generator.h"
 #include "runtime/context.h"
+#include "runtime/devices.h"
 #include "support/command.h"
 #include "support/drawn.h"
 #include "support/failing_malloc.h"
@@ -241,7 +242,7 @@ static void put_case(void) {
                                              .variant = (char *)(uintptr_t)names[i], .problem = key, .n = DRAWN_N,
                                              .compiler = (char *)(uintptr_t)info->compiler,
                                              .driver = (char *)(uintptr_t)info->driver, .time_ps = 1000000 * (i + 1));
-    wlmi_context_device_record(context, &records[i].device);
+    records[i].device = wlmi_device_record_of(wlmi_context_device(context));
   }
   GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, 3));

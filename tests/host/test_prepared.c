@@ -100,7 +100,7 @@ static void plant(bench *b, const char *variant, int64_t time_ps, int64_t prepar
                                     .prepare_ps = prepare_ps,
                                     .samples = 9,
                                     .calls_per_sample = 10};
-  wlmi_context_device_record(b->context, &record.device);
+  record.device = wlmi_device_record_of(wlmi_context_device(b->context));
   GET(wlm_store *, store, wlmi_store_open(b->database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);

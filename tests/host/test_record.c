@@ -13,6 +13,7 @@
 #include "core/problem/spec_key.h"
 #include "core/synth/input.h"
 #include "db/store.h"
+#include "runtime/devices.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/test.h"
@@ -134,7 +135,7 @@ TEST(only_untuned_problems_are_recorded) {
   GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
   wlm_plan_destroy(plan);
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &sum, NULL, &tune));
-  wlmi_context_device_record(b.context, &device);
+  device = wlmi_device_record_of(wlmi_context_device(b.context));
   wlmi_device_class(&device, &device_class);
   const wlm_stats stats = test_stats_of(&b.csr);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, hex);

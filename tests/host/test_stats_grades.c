@@ -7,6 +7,7 @@
 #include "core/synth/input.h"
 #include "db/store.h"
 #include "runtime/context_state.h"
+#include "runtime/devices.h"
 #include "support/calls.h"
 #include "support/command.h"
 #include "support/host_bench.h"
@@ -295,7 +296,7 @@ TEST(a_pin_is_seen_after_a_refresh) {
   const char *pinned = slowest_by_rule[!strcmp(before, slowest_by_rule[0])];
   const wlmi_spec spec = spec_of();
   wlmi_spec_key(&spec, key);
-  wlmi_context_device_record(b.context, &device);
+  device = wlmi_device_record_of(wlmi_context_device(b.context));
   wlmi_device_class(&device, &device_class);
   wlmi_hash_to_hex((wlmi_hash){stats.fingerprint[0], stats.fingerprint[1]}, place);
   const wlmi_pin_record pin = {device_class.data, place, key, N, (char *)pinned};

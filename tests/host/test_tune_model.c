@@ -1,6 +1,7 @@
 /* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
 #include "core/base/memory.h"
 #include "db/store.h"
+#include "runtime/devices.h"
 #include "runtime/forecast.h"
 #include "support/command.h"
 #include "support/host_bench.h"
@@ -20,7 +21,7 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
       MEASUREMENT(.stats = *stats, .matrix_name = "made up", .variant = (char *)variant, .problem = (char *)key,
                   .n = spec.problem.n, .compiler = (char *)info->compiler, .driver = (char *)info->driver,
                   .time_ps = time_ps);
-  wlmi_context_device_record(b.context, &record.device);
+  record.device = wlmi_device_record_of(wlmi_context_device(b.context));
   return record;
 }
 

@@ -5,8 +5,8 @@
 #include "support/test.h"
 
 #include "core/base/memory.h"
+#include "exported/tables.h"
 #include "generator/generator.h"
-#include "runtime/cuda/builtin.h"
 #include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
@@ -222,24 +222,26 @@ TEST(several_threads_compile_at_once) {
 
 /* The library contains the built-in kernels that a machine without NVRTC needs. */
 TEST(built_in_kernels_exist) {
-  if (!wlmi_cuda_builtin_count) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
+  const wlmi_limits gpu = {.target = WLMI_TARGET_CUDA, .arch = 90, .processors = 132};
+  const wlmi_exported *tables = &wlmi_exported_tables;
+  if (tables->target_count < 2) test_missing("nvrtc", "built-in PTX", "the library was built without NVRTC");
   for (int type = WLM_I32; type <= WLM_I64; type++) {
     wlmi_spec spec;
-    char key[WLMI_SPEC_KEY], entry[128];
-    const struct wlmi_cuda_builtin *found = NULL;
+    char entry[128];
     make_spec((wlm_index)type, &spec);
-    wlmi_spec_key(&spec, key);
-    for (int i = 0; i < wlmi_cuda_builtin_count; i++)
-      if (!strcmp(wlmi_cuda_builtins[i].key, key)) found = &wlmi_cuda_builtins[i];
+    const wlmi_exported_kernel *found = wlmi_exported_builtin(tables, &gpu, &spec);
     assert_non_null(found);
-    assert_string_equal(found->program.variant, variant);
-    assert_null(found->program.source);
-    assert_int_equal(found->program.pass_count, 1);
-    assert_int_equal(found->program.passes[0].units_per_block, 4);
-    assert_int_equal(found->program.passes[0].threads, 128);
-    snprintf(entry, sizeof entry, ".visible .entry %s(", found->program.passes[0].kernel);
-    assert_non_null(strstr(found->ptx, entry));
-    assert_non_null(strstr(found->ptx, "\n.version 8.0\n"));
+    const wlmi_program program = wlmi_exported_program(tables, found, &gpu);
+    const char *ptx = tables->images[found->image].data;
+    assert_string_equal(program.variant, variant);
+    assert_null(program.source);
+    assert_int_equal(program.pass_count, 1);
+    assert_int_equal(program.passes[0].units_per_block, 4);
+    assert_int_equal(program.passes[0].threads, 128);
+    assert_int_equal(ptx[tables->images[found->image].size - 1], 0);
+    snprintf(entry, sizeof entry, ".visible .entry %s(", program.passes[0].kernel);
+    assert_non_null(strstr(ptx, entry));
+    assert_non_null(strstr(ptx, "\n.version 8.0\n"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "core/problem/spec_key.h"
 #include "db/store.h"
 #include "runtime/context.h"
+#include "runtime/devices.h"
 #include "support/asserts.h"
 #include "support/defaults.h"
 
@@ -16,7 +17,7 @@ void put_times(wlm_context *context, const char *database, const wlmi_spec *spec
         MEASUREMENT(.stats = *stats, .variant = (char *)(uintptr_t)variants[i], .problem = key, .n = spec->problem.n,
                     .compiler = wlmi_context_device(context)->info.compiler, .time_ps = 1000 * (i + 1),
                     .prepare_ps = prepared && !strcmp(variants[i], prepared));
-    wlmi_context_device_record(context, &record.device);
+    record.device = wlmi_device_record_of(wlmi_context_device(context));
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
   wlmi_store_close(store);

@@ -5,6 +5,7 @@
 #include "core/base/memory.h"
 #include "runtime/devices.h"
 #include "runtime/host/compiler.h"
+#include "runtime/host/module.h"
 #include "simt/shim/launch.h"
 
 typedef struct simt_device {
