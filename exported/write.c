@@ -1,7 +1,7 @@
 #include "exported/write.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -40,206 +40,195 @@ wlm_status wlmi_exported_text(const char *folder, const char *name, wlmi_text *t
 
 /* ---- rows ----------------------------------------------------------------------------------------------- */
 
-/* A member of a row. NAME is a text in place; NUMBER may be an array. */
-typedef struct field {
-  const char *name; /* NULL = the last one */
-  enum { TEXT, NAME, NUMBER, HASH, REAL } kind;
-  size_t offset, size, element;
-} field;
-
-#define FIELD(kind, member) \
-  { #member, kind, offsetof(ROW, member), sizeof((ROW *)0)->member, sizeof((ROW *)0)->member }
-#define T(member) FIELD(TEXT, member)
-#define N(member) FIELD(NUMBER, member)
-#define R(member) FIELD(REAL, member)
-#define H(member) FIELD(HASH, member)
-#define ARRAY(kind, member) \
-  { #member, kind, offsetof(ROW, member), sizeof((ROW *)0)->member, sizeof *((ROW *)0)->member }
-#define VARIANT(member) N(member.family), ARRAY(NUMBER, member.values)
-#define BYTES(member)                                                                                                \
-  N(member.one), N(member.rows), N(member.nnz), N(member.n), N(member.blocks), N(member.rows_n), N(member.blocks_n), \
-      N(member.cols_n)
-
-/* Of each row the members without pointers to other rows; the first one is no NAME. Nothing is stale among tables, so
- * no compilers and drivers are written. */
-#define ROW wlmi_exported_family
-static const field of_family[] = {T(name), T(parameter), T(value), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_pass
-static const field of_pass[] = {
-    N(when),       ARRAY(NAME, kernel), N(units),   N(axis),         N(units_per_block), N(columns_per_block),
-    N(wave),       N(processors),       N(threads), N(shared_bytes), N(dependent),       N(nonzeros_per_unit),
-    {.name = NULL}};
-#undef ROW
-#define ROW wlmi_measured
-static const field of_measured[] = {T(variant), T(reason), R(cost),   R(spread),  R(prepare),
-                                    N(count),   N(failed), N(online), N(precise), {.name = NULL}};
-#undef ROW
-#define ROW wlm_stats
-static const field of_stats[] = {N(size),       N(rows),       N(cols), N(nnz), N(longest),   N(empty_rows),
-                                 N(rows_le_4),  N(rows_le_16), R(mean), R(cv),  R(top_share), ARRAY(HASH, fingerprint),
-                                 {.name = NULL}};
-#undef ROW
-#define ROW wlmi_case
-static const field of_case[] = {T(problem), T(matrix), N(n), N(count), N(failed), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_pin_record
-static const field of_pin[] = {T(device_class), T(target), T(problem), N(n), T(variant), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_model_record
-static const field of_model[] = {T(name), N(size), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_exported_class
-static const field of_class[] = {
-    T(name),       T(device.name), T(device.kind), T(device.arch), N(device.processors), N(device.memory_bytes),
-    N(case_count), N(pin_count),   N(model_count), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_exported_candidate
-static const field of_candidate[] = {VARIANT(value), N(launches), N(prepares),   N(whole_rows),
-                                     N(walks_a),     N(pass),     {.name = NULL}};
-#undef ROW
-#define ROW wlmi_exported_problem
-static const field of_problem[] = {H(spec.high), H(spec.low), N(candidate_count), N(general), {.name = NULL}};
-#undef ROW
-#define ROW wlmi_exported_kernel
-static const field of_kernel[] = {
-    H(spec.high), H(spec.low), VARIANT(variant),      N(helper),        N(pass_count),   N(deterministic),
-    N(uses_b),    N(walks_a),  ARRAY(NUMBER, passes), BYTES(workspace), BYTES(prepared), T(name),
-    T(split),     N(image),    {.name = NULL}};
-#undef ROW
-#define ROW wlmi_exported_target
-static const field of_target[] = {N(target), N(arch), N(is_ptx), N(problem_count), N(kernel_count), {.name = NULL}};
-#undef ROW
+/* The members of structs in their order, braces around those of a struct within: texts (s, or - where it is left out;
+ * c in place), integers (q, i, H, B by size), doubles (d), hashes (h), pointers to rows of another table (p), and a
+ * struct that is left out (z). A digit says how many. Nothing is stale among tables, so measurements have no
+ * version, compiler and driver. */
+static const char of_family[] = "3s", of_pass[] = "c3i4qiqiq", of_measured[] = "{B{8B}}s3-s3dq3i",
+                  of_stats[] = "8q3d{2h}", of_case[] = "sqpsp2qz-", of_pin[] = "3sqs", of_model[] = "sqpq",
+                  of_class[] = "s{3siq}pqpqpq", of_candidate[] = "{B{8B}}4BH", of_problem[] = "{2h}p2q",
+                  of_kernel[] = "{2h}{B{8B}}5B{6H}{8q}{8q}2sq", of_target[] = "3ipqpq", of_all[] = "ipqpqppqpq";
+_Static_assert(WLMI_PARAMETERS == 8 && WLMI_MAX_PASSES == 6 && sizeof(wlmi_bytes) == 8 * sizeof(int64_t), "layouts");
 
 static void put_string(wlmi_text *out, const char *text) {
+  if (!text) return wlmi_text_puts(out, "0");
   wlmi_text_puts(out, "\"");
   for (const unsigned char *c = (const unsigned char *)text; *c; c++)
     wlmi_text_printf(out, *c < ' ' || *c > '~' || strchr("\"\\?", *c) ? "\\%03o" : "%c", *c);
   wlmi_text_puts(out, "\"");
 }
 
-static int64_t number_at(const char *at, size_t size) {
-  switch (size) {
-    case sizeof(uint8_t): return *(const uint8_t *)at;
-    case sizeof(uint16_t): return *(const uint16_t *)at;
-    case sizeof(int): return *(const int *)at;
-    default: return *(const int64_t *)at;
+/* Puts a member and returns its size. `more`: of p the name and the number of a table and the row in it, of z its size.
+ */
+static size_t put_member(wlmi_text *out, char letter, const void *at, va_list *more) {
+  switch (letter) {
+    case 's': return put_string(out, *(char *const *)at), sizeof(char *);
+    case '-': return wlmi_text_puts(out, "0"), sizeof(char *);
+    case 'c': return put_string(out, at), sizeof((wlmi_pass *)0)->kernel;
+    case 'q': return wlmi_text_integer(out, *(const int64_t *)at), sizeof(int64_t);
+    case 'i': return wlmi_text_integer(out, *(const int *)at), sizeof(int);
+    case 'H': return wlmi_text_integer(out, *(const uint16_t *)at), sizeof(uint16_t);
+    case 'B': return wlmi_text_integer(out, *(const uint8_t *)at), sizeof(uint8_t);
+    case 'd': return wlmi_text_printf(out, "%a", *(const double *)at), sizeof(double);
+    case 'h': return wlmi_text_printf(out, "0x%016jx", *(const uint64_t *)at), sizeof(uint64_t);
+    case 'z': return wlmi_text_puts(out, "{0}"), va_arg(*more, size_t);
+    default: break;
   }
+  const char *name = va_arg(*more, const char *);
+  const int64_t table = va_arg(*more, int64_t), row = va_arg(*more, int64_t);
+  if (name)
+    wlmi_text_printf(out, "(void *)&%s_%jd[%jd]", name, table, row);
+  else
+    wlmi_text_puts(out, "0");
+  return sizeof(void *);
 }
 
-static void put_element(wlmi_text *out, const field *f, const char *at) {
-  switch (f->kind) {
-    case TEXT: put_string(out, *(char *const *)at); break;
-    case NAME: put_string(out, at); break;
-    case REAL: wlmi_text_printf(out, "%a", *(const double *)at); break;
-    case HASH: wlmi_text_printf(out, "0x%016jx", *(const uint64_t *)at); break;
-    case NUMBER: wlmi_text_integer(out, number_at(at, f->element)); break;
-  }
-}
-
-static int is_zero(const char *bytes, size_t size) {
-  while (size && !bytes[size - 1]) size--;
-  return !size;
-}
-
-/* The first member is written even if it is 0. The caller closes the row. */
-static void open_row(wlmi_text *out, const field *fields, const void *row) {
-  wlmi_text_puts(out, "    {");
-  for (const field *f = fields; f->name; f++) {
-    const char *at = (const char *)row + f->offset;
-    const int is_array = f->kind != NAME && f->size > f->element;
-    if (f != fields && is_zero(at, f->size)) continue;
-    wlmi_text_printf(out, f == fields ? ".%s = " : ", .%s = ", f->name);
-    if (is_array) wlmi_text_puts(out, "{");
-    for (size_t i = 0; i < (is_array ? f->size : 1); i += f->element) {
-      if (i) wlmi_text_puts(out, ", ");
-      put_element(out, f, at + i);
+static void put_row(wlmi_text *out, const void *row, const char *layout, ...) {
+  const char *at = row;
+  va_list more;
+  va_start(more, layout);
+  wlmi_text_puts(out, out->size && out->data[out->size - 1] == '}' ? ",\n    {" : "    {"); /* behind another row */
+  for (const char *l = layout; *l; l++) {
+    int count = *l > '0' && *l <= '9' ? *l++ - '0' : 1;
+    if (*l == '{' || *l == '}') {
+      wlmi_text_puts(out, *l == '{' ? "{" : "}, ");
+      continue;
     }
-    if (is_array) wlmi_text_puts(out, "}");
+    const size_t aligned = strchr("Bc", *l) ? 1 : *l == 'H' ? 2 : strchr("iz", *l) ? 4 : 8;
+    while (count--) {
+      at += -(uintptr_t)at % aligned;
+      at += put_member(out, *l, at, &more);
+      wlmi_text_puts(out, ", ");
+    }
   }
+  va_end(more);
+  wlmi_text_puts(out, "}");
 }
 
-static void put_row(wlmi_text *out, const field *fields, const void *row) {
-  open_row(out, fields, row);
-  wlmi_text_puts(out, "},\n");
+/* One without rows is left out, because C has no such array. */
+static void open_table(wlmi_text *out, const char *type, const char *name, int64_t index, int64_t count) {
+  if (count) wlmi_text_printf(out, "static const %s %s_%jd[] = {\n", type, name, index);
 }
 
-static void put_rows(wlmi_text *out, const field *fields, const void *rows, int64_t count, size_t size) {
-  for (int64_t i = 0; i < count; i++) put_row(out, fields, (const char *)rows + (size_t)i * size);
+static void close_table(wlmi_text *out, int64_t count) {
+  if (count) wlmi_text_puts(out, "\n};\n\n");
 }
 
-/* With a row of zeros, because no array is empty. */
-static void close_table(wlmi_text *out, const field *fields) {
-  wlmi_text_printf(out, "    {.%s = 0}};\n\n", fields->name);
+static const char *name_of(const char *table, int64_t count) { return count ? table : NULL; }
+
+/* Rows without pointers to other rows. */
+static void put_rows(wlmi_text *out, const void *rows, int64_t count, size_t size, const char *layout) {
+  for (int64_t i = 0; i < count; i++) put_row(out, (const char *)rows + (size_t)i * size, layout);
 }
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
+/* A family, then the values of its parameters. Returns the number of rows. */
 static int64_t put_families(wlmi_text *out, const wlmi_families *families) {
-  int64_t count = 0;
-  wlmi_text_puts(out, "static const wlmi_exported_family families[] = {\n");
-  for (int f = 0; f < families->count; f++, count++) {
+  int64_t count = families->count;
+  open_table(out, "wlmi_exported_family", "families", 0, count);
+  for (int f = 0; f < families->count; f++) {
     const wlmi_family *family = &families->list[f];
-    wlmi_exported_family row = {family->name, NULL, NULL};
-    put_row(out, of_family, &row);
+    wlmi_exported_family row = {.name = family->name};
+    put_row(out, &row, of_family);
     for (int p = 0; p < family->parameter_count; p++)
       for (int v = 0; v < family->parameters[p].value_count; v++, count++) {
-        row = (wlmi_exported_family){family->name, family->parameters[p].name, family->parameters[p].values[v]};
-        put_row(out, of_family, &row);
+        row.parameter = family->parameters[p].name;
+        row.value = family->parameters[p].values[v];
+        put_row(out, &row, of_family);
       }
   }
-  close_table(out, of_family);
+  close_table(out, count);
   return count;
 }
 
 static void put_cases(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
-  int64_t first = 0;
-  wlmi_text_printf(out, "static const wlmi_measured measured_%jd[] = {\n", index);
+  int64_t measured = 0;
+  for (int64_t i = 0; i < c->case_count; i++) measured += c->cases[i].count + c->cases[i].failed;
+  open_table(out, "wlmi_measured", "measured", index, measured);
   for (int64_t i = 0; i < c->case_count; i++)
-    put_rows(out, of_measured, c->cases[i].candidates, c->cases[i].count + c->cases[i].failed, sizeof(wlmi_measured));
-  close_table(out, of_measured);
-  wlmi_text_printf(out, "static const wlm_stats stats_%jd[] = {\n", index);
-  for (int64_t i = 0; i < c->case_count; i++) put_row(out, of_stats, c->cases[i].stats);
-  close_table(out, of_stats);
-  wlmi_text_printf(out, "static const wlmi_case cases_%jd[] = {\n", index);
+    put_rows(out, c->cases[i].candidates, c->cases[i].count + c->cases[i].failed, sizeof(wlmi_measured), of_measured);
+  close_table(out, measured);
+  open_table(out, "wlm_stats", "stats", index, c->case_count);
+  for (int64_t i = 0; i < c->case_count; i++) put_row(out, c->cases[i].stats, of_stats);
+  close_table(out, c->case_count);
+  open_table(out, "wlmi_case", "cases", index, c->case_count);
+  measured = 0;
   for (int64_t i = 0; i < c->case_count; i++) {
-    open_row(out, of_case, &c->cases[i]);
-    wlmi_text_printf(out, ", .stats = &stats_%jd[%jd], .candidates = &measured_%jd[%jd]},\n", index, i, index, first);
-    first += c->cases[i].count + c->cases[i].failed;
+    put_row(out, &c->cases[i], of_case, "stats", index, i, "measured", index, measured, sizeof c->cases[i].point);
+    measured += c->cases[i].count + c->cases[i].failed;
   }
-  close_table(out, of_case);
+  close_table(out, c->case_count);
 }
 
+/* The bytes of all models are one table. */
 static void put_models(wlmi_text *out, const wlmi_exported_class *c, int64_t index) {
-  for (int64_t i = 0; i < c->model_count; i++) {
-    wlmi_text_printf(out, "static const unsigned char model_%jd_%jd[] = {", index, i);
+  int64_t size = 0;
+  for (int64_t i = 0; i < c->model_count; i++) size += (int64_t)c->models[i].size;
+  open_table(out, "unsigned char", "bytes", index, size);
+  for (int64_t i = 0; i < c->model_count; i++)
     for (size_t k = 0; k < c->models[i].size; k++)
-      wlmi_text_printf(out, "%s%d,", k % 32 ? "" : "\n    ", ((const unsigned char *)c->models[i].data)[k]);
-    wlmi_text_puts(out, "\n};\n\n");
-  }
-  wlmi_text_printf(out, "static const wlmi_model_record models_%jd[] = {\n", index);
+      wlmi_text_printf(out, "%d,%s", ((const unsigned char *)c->models[i].data)[k], k % 32 == 31 ? "\n" : "");
+  close_table(out, size);
+  open_table(out, "wlmi_model_record", "models", index, c->model_count);
+  size = 0;
   for (int64_t i = 0; i < c->model_count; i++) {
-    open_row(out, of_model, &c->models[i]);
-    wlmi_text_printf(out, ", .data = (void *)model_%jd_%jd},\n", index, i);
+    put_row(out, &c->models[i], of_model, "bytes", index, size);
+    size += (int64_t)c->models[i].size;
   }
-  close_table(out, of_model);
+  close_table(out, c->model_count);
 }
 
 static void put_classes(wlmi_text *out, const wlmi_exported *tables) {
+  const int64_t none = 0;
   for (int64_t i = 0; i < tables->class_count; i++) {
     const wlmi_exported_class *c = &tables->classes[i];
     put_cases(out, c, i);
-    wlmi_text_printf(out, "static const wlmi_pin_record pins_%jd[] = {\n", i);
-    put_rows(out, of_pin, c->pins, c->pin_count, sizeof *c->pins);
-    close_table(out, of_pin);
+    open_table(out, "wlmi_pin_record", "pins", i, c->pin_count);
+    put_rows(out, c->pins, c->pin_count, sizeof *c->pins, of_pin);
+    close_table(out, c->pin_count);
     put_models(out, c, i);
   }
-  wlmi_text_puts(out, "static const wlmi_exported_class classes[] = {\n");
+  open_table(out, "wlmi_exported_class", "classes", 0, tables->class_count);
   for (int64_t i = 0; i < tables->class_count; i++) {
-    open_row(out, of_class, &tables->classes[i]);
-    wlmi_text_printf(out, ", .cases = cases_%jd, .pins = pins_%jd, .models = models_%jd},\n", i, i, i);
+    const wlmi_exported_class *c = &tables->classes[i];
+    put_row(out, c, of_class, name_of("cases", c->case_count), i, none, name_of("pins", c->pin_count), i, none,
+            name_of("models", c->model_count), i, none);
   }
-  close_table(out, of_class);
+  close_table(out, tables->class_count);
+}
+
+/* The candidates of all problems are one table. */
+static void put_target(wlmi_text *out, const wlmi_exported_target *t, int64_t index) {
+  int64_t candidates = 0;
+  for (int64_t i = 0; i < t->problem_count; i++) candidates += t->problems[i].candidate_count;
+  open_table(out, "wlmi_exported_candidate", "candidates", index, candidates);
+  for (int64_t i = 0; i < t->problem_count; i++)
+    put_rows(out, t->problems[i].candidates, t->problems[i].candidate_count, sizeof(wlmi_exported_candidate),
+             of_candidate);
+  close_table(out, candidates);
+  open_table(out, "wlmi_exported_problem", "problems", index, t->problem_count);
+  candidates = 0;
+  for (int64_t i = 0; i < t->problem_count; i++) {
+    put_row(out, &t->problems[i], of_problem, "candidates", index, candidates);
+    candidates += t->problems[i].candidate_count;
+  }
+  close_table(out, t->problem_count);
+  open_table(out, "wlmi_exported_kernel", "kernels", index, t->kernel_count);
+  put_rows(out, t->kernels, t->kernel_count, sizeof *t->kernels, of_kernel);
+  close_table(out, t->kernel_count);
+}
+
+static void put_targets(wlmi_text *out, const wlmi_exported *tables) {
+  const int64_t none = 0;
+  for (int64_t i = 0; i < tables->target_count; i++) put_target(out, &tables->targets[i], i);
+  open_table(out, "wlmi_exported_target", "targets", 0, tables->target_count);
+  for (int64_t i = 0; i < tables->target_count; i++) {
+    const wlmi_exported_target *t = &tables->targets[i];
+    put_row(out, t, of_target, name_of("problems", t->problem_count), i, none, name_of("kernels", t->kernel_count), i,
+            none);
+  }
+  close_table(out, tables->target_count);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
@@ -260,37 +249,9 @@ static void put_images(wlmi_text *out, const wlmi_exported_source *sources, int6
       wlmi_text_printf(out, "{\"%s\", wlmi_host_%jd_%s}, ", p->passes[k].kernel, i, p->passes[k].kernel);
     wlmi_text_puts(out, "{0}};\n");
   }
-  wlmi_text_puts(out, "\nstatic const wlmi_exported_image images[] = {\n");
+  open_table(out, "wlmi_exported_image", "images", 0, count);
   for (int64_t i = 0; i < count; i++) wlmi_text_printf(out, "    {wlmi_image_%jd, %zu},\n", i, sources[i].size);
-  wlmi_text_puts(out, "    {0}};\n\n");
-}
-
-static void put_target(wlmi_text *out, const wlmi_exported_target *t, int64_t index) {
-  for (int64_t i = 0; i < t->problem_count; i++) {
-    const wlmi_exported_problem *p = &t->problems[i];
-    wlmi_text_printf(out, "static const wlmi_exported_candidate candidates_%jd_%jd[] = {\n", index, i);
-    put_rows(out, of_candidate, p->candidates, p->candidate_count, sizeof *p->candidates);
-    close_table(out, of_candidate);
-  }
-  wlmi_text_printf(out, "static const wlmi_exported_problem problems_%jd[] = {\n", index);
-  for (int64_t i = 0; i < t->problem_count; i++) {
-    open_row(out, of_problem, &t->problems[i]);
-    wlmi_text_printf(out, ", .candidates = candidates_%jd_%jd},\n", index, i);
-  }
-  close_table(out, of_problem);
-  wlmi_text_printf(out, "static const wlmi_exported_kernel kernels_%jd[] = {\n", index);
-  put_rows(out, of_kernel, t->kernels, t->kernel_count, sizeof *t->kernels);
-  close_table(out, of_kernel);
-}
-
-static void put_targets(wlmi_text *out, const wlmi_exported *tables) {
-  for (int64_t i = 0; i < tables->target_count; i++) put_target(out, &tables->targets[i], i);
-  wlmi_text_puts(out, "static const wlmi_exported_target targets[] = {\n");
-  for (int64_t i = 0; i < tables->target_count; i++) {
-    open_row(out, of_target, &tables->targets[i]);
-    wlmi_text_printf(out, ", .problems = problems_%jd, .kernels = kernels_%jd},\n", i, i);
-  }
-  close_table(out, of_target);
+  close_table(out, count);
 }
 
 /* Kernels of one name in several files get different symbols, which no shared library exports. */
@@ -340,19 +301,23 @@ done:
 wlm_status wlmi_exported_write(const wlmi_exported *tables, const wlmi_families *families,
                                const wlmi_exported_source *sources, int64_t source_count, const char *folder,
                                wlmi_text *objects) {
+  wlmi_exported all = *tables;
   wlmi_text text = {0};
+  const int64_t none = 0;
   WLM_CHECK(write_kernels(sources, source_count, folder, objects));
   wlmi_text_printf(&text, "%s\n#include \"exported/tables.h\"\n\n", wlmi_exported_by);
-  const int64_t family_count = put_families(&text, families);
-  wlmi_text_puts(&text, "static const wlmi_pass passes[] = {\n");
-  put_rows(&text, of_pass, tables->passes, tables->pass_count, sizeof *tables->passes);
-  close_table(&text, of_pass);
-  put_classes(&text, tables);
+  all.version = wlm_version();
+  all.family_count = put_families(&text, families);
+  open_table(&text, "wlmi_pass", "passes", 0, all.pass_count);
+  put_rows(&text, all.passes, all.pass_count, sizeof *all.passes, of_pass);
+  close_table(&text, all.pass_count);
+  put_classes(&text, &all);
   put_images(&text, sources, source_count);
-  put_targets(&text, tables);
-  wlmi_text_printf(&text,
-                   "const wlmi_exported wlmi_exported_tables = {%d, families, %jd, passes, %jd, images, classes, %jd, "
-                   "targets, %jd};\n",
-                   wlm_version(), family_count, tables->pass_count, tables->class_count, tables->target_count);
+  put_targets(&text, &all);
+  wlmi_text_puts(&text, "const wlmi_exported wlmi_exported_tables =\n");
+  put_row(&text, &all, of_all, name_of("families", all.family_count), none, none, name_of("passes", all.pass_count),
+          none, none, name_of("images", source_count), none, none, name_of("classes", all.class_count), none, none,
+          name_of("targets", all.target_count), none, none);
+  wlmi_text_puts(&text, ";\n");
   return wlmi_exported_text(folder, "tables.c", &text);
 }
