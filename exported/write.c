@@ -71,7 +71,7 @@ static size_t put_member(wlmi_text *out, char letter, const void *at, va_list *m
     case 'B': return wlmi_text_integer(out, *(const uint8_t *)at), sizeof(uint8_t);
     case 'd': return wlmi_text_printf(out, "%a", *(const double *)at), sizeof(double);
     case 'h': return wlmi_text_printf(out, "0x%016jx", *(const uint64_t *)at), sizeof(uint64_t);
-    case 'z': return wlmi_text_puts(out, "{0}"), va_arg(*more, size_t);
+    case 'z': return wlmi_text_puts(out, "{{0}}"), va_arg(*more, size_t);
     default: break;
   }
   const char *name = va_arg(*more, const char *);

@@ -50,6 +50,14 @@ void wlmi_json_members(wlmi_text *out, const char *members) {
   if (members && *members) wlmi_json_raw(out, NULL, members);
 }
 
+/* It has a point also where it is whole. */
+static void put_double(wlmi_text *out, const char *key, const char *format, double value) {
+  char number[64];
+  snprintf(number, sizeof number - 2, format, value);
+  if (!strpbrk(number, ".e")) strcat(number, ".0");
+  wlmi_json_raw(out, key, isfinite(value) ? number : "null");
+}
+
 void wlmi_json_put(wlmi_text *out, const char *formats, ...) {
   char key[32], format[16];
   va_list values;
@@ -65,7 +73,7 @@ void wlmi_json_put(wlmi_text *out, const char *formats, ...) {
     } else if (!strcmp(format, "%jd")) {
       wlmi_json_integer(out, key, va_arg(values, intmax_t));
     } else {
-      wlmi_json_real(out, key, format, va_arg(values, double));
+      put_double(out, key, format, va_arg(values, double));
     }
   }
   va_end(values);

@@ -65,9 +65,9 @@ TEST(json_shows_the_same) {
                    "\"model\":{\"trained_at\":86400,\"measurements\":4321,\"untrained\":7}",
                    "\"refusals\":[{\"variant\":\"old/x=1\",\"reason\":\"no family 'old'\"}]",
                    "\"nearest\":[{\"matrix\":\"wiki-\\\"Vote\",\"rows\":8297,\"nnz\":103689,\"n\":32,\"distance\":0.75,"
-                   "\"variant\":\"row_block/rows=8\",\"us\":9,\"stale\":false},{\"matrix\":null,",
+                   "\"variant\":\"row_block/rows=8\",\"us\":9.0,\"stale\":false},{\"matrix\":null,",
                    "\"ranking\":[{\"variant\":\"merge_path/"
-                   "items=512\",\"relative\":1,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.5",
+                   "items=512\",\"relative\":1.0,\"us\":null,\"spread\":null,\"stale\":false,\"predicted_us\":12.5",
                    NULL});
   wlmi_free(text);
 }
@@ -97,8 +97,8 @@ TEST(never_paying_differs_from_unprepared) {
   expect(text,
          (const char *const[]){"\"prepares\":false,\"prepare_us\":null,\"prepare_calls\":null,\"break_even\":null,"
                                "\"pays\":null",
-                               "\"prepare_calls\":3,\"break_even\":null,\"pays\":\"never\"",
-                               "\"break_even\":17,\"pays\":\"reused\"", NULL});
+                               "\"prepare_calls\":3.0,\"break_even\":null,\"pays\":\"never\"",
+                               "\"break_even\":17.0,\"pays\":\"reused\"", NULL});
   wlmi_free(text);
   assert_int_equal(wlm_plan_explain(&plan, 0, &text), WLM_OK);
   expect(text, (const char *const[]){"prepare 3.0 calls, never pays", "reused    row_vec/lanes=8",
