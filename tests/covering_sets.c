@@ -8,10 +8,9 @@
 
 static void write_set(const char *folder, const wlmi_limits *limits, int full) {
   char path[512];
-  GET(covering, set, covering_make(emit_generator, limits, 1, full, &set));
+  HOLD(covering, set, covering_make(emit_generator, limits, 1, full, &set));
   covering_path(folder, limits, full, path, sizeof path);
   covering_save(&set, path);
-  covering_release(&set);
 }
 
 TEST(covering_sets) {

@@ -258,9 +258,8 @@ TEST(full_output) {
     char line[1024];
     snprintf(line, sizeof line, "'%s' %s >/dev/full 2>'%s/full'", WLM_COMMAND, arguments[i], folder.path);
     assert_int_not_equal(system(line), 0);
-    char *said = text_of(folder_file(&folder, "full"));
+    FREED char *said = text_of(folder_file(&folder, "full"));
     assert_contains(said, "standard output");
-    free(said);
   }
 }
 

@@ -18,7 +18,7 @@ TEST(writes_one_line_per_case_and_resumes) {
 
   command c = BENCH(0, "-n", "3", "--out", results, matrix);
   assert_int_equal(count_lines(c.out, "small, n = 3, us "), 1);
-  char *first = text_of(results);
+  FREED char *first = text_of(results);
   assert_int_equal(count_lines(first, "\"suite\":\"core\""), 1);
   assert_true(json_is_valid(first));
   assert_json_at(first, "$.matrix", "small");
@@ -67,18 +67,15 @@ TEST(writes_one_line_per_case_and_resumes) {
   free(cut);
   c = BENCH(0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
   assert_int_equal(count_lines(c.out, "small, n = 8, us "), 1);
-  char *second = text_of(results);
+  FREED char *second = text_of(results);
   assert_memory_equal(second, first, strlen(first)); /* the complete lines are kept */
   assert_int_equal(count_lines(second, "\"suite\":\"core\""), 4);
   assert_int_equal(count_lines(second, "\"matrix\":\"small\""), 2);
   assert_int_equal(count_lines(second, "\"matrix\":\"uniform:rows=50,d=3\""), 2);
 
   BENCH(0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3"); /* all cases are in the file */
-  char *third = text_of(results);
+  FREED char *third = text_of(results);
   assert_string_equal(third, second);
-  free(first);
-  free(second);
-  free(third);
 }
 
 TEST(bad_input_does_not_stop_the_rest) {
@@ -193,12 +190,11 @@ TEST(budget_stops_between_cases) {
     c = BENCH(0, "--budget", "1", "--out", results, "-n", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
               "uniform:rows=400,d=2", "uniform:rows=400,d=3", "uniform:rows=400,d=4", "uniform:rows=400,d=5",
               "uniform:rows=400,d=6", "uniform:rows=400,d=7", "uniform:rows=400,d=8", "uniform:rows=400,d=9");
-    char *text = text_of(results);
+    FREED char *text = text_of(results);
     int64_t now = count_lines(text, "\"suite\":\"core\"");
     assert_true(now > lines); /* even the shortest budget runs one case */
     assert_int_equal(now, TOTAL - left_of(c.out, TOTAL));
     lines = now;
-    free(text);
   }
 }
 

@@ -11,9 +11,8 @@ static const char matrix_text[] =
 #define BENCH(code, ...) RUN(code, "bench", "core", "--device", "host", "--samples", "3", __VA_ARGS__)
 
 static void text_at(const char *line, const char *path, char *out, size_t capacity) {
-  char *value = json_at(line, path);
+  FREED char *value = json_at(line, path);
   snprintf(out, capacity, "%s", value ? value : "");
-  free(value);
 }
 
 /* 1 if GraphBLAS is installed; otherwise the line must give the reason. */
@@ -35,13 +34,12 @@ TEST(baselines_give_the_right_product) {
   const int64_t lines = count_lines(text, "\"suite\":\"core\"");
   assert_int_equal(lines, 12);
   for (int64_t i = 0; i < lines; i++) {
-    char *line = line_of(text, i);
+    FREED char *line = line_of(text, i);
     assert_true(json_is_valid(line));
     if (!(json_number_at(line, "$.host_rivals.openmp") > 0)) fail_msg("no time of the OpenMP loop in %s", line);
     installed = has_graphblas(line);
     if (installed && !(json_number_at(line, "$.host_rivals.graphblas") > 0))
       fail_msg("no time of GraphBLAS in %s", line);
-    free(line);
   }
   free(text);
   if (!installed) print_message("SuiteSparse:GraphBLAS is not installed: only the OpenMP loop was checked\n");
@@ -55,7 +53,7 @@ TEST(missing_library_is_a_reason) {
   setenv("WARPLOOM_GRAPHBLAS", "libz.so.1", 1); /* a library that is not GraphBLAS */
   BENCH(0, "-n", "5", "--out", results, "uniform:rows=30,d=2");
   unsetenv("WARPLOOM_GRAPHBLAS");
-  char *text = text_of(results), *first = line_of(text, 0), *second = line_of(text, 1);
+  FREED char *text = text_of(results), *first = line_of(text, 0), *second = line_of(text, 1);
   value = json_at(first, "$.host_rivals.graphblas");
   assert_null(value);
   assert_contains(first, "\"graphblas\":null");
@@ -65,9 +63,6 @@ TEST(missing_library_is_a_reason) {
   text_at(second, "$.host_rival_errors.graphblas", reason, sizeof reason);
   assert_contains(reason, "lacks GrB_");
   assert_true(json_number_at(first, "$.host_rivals.openmp") > 0 && json_number_at(second, "$.host_rivals.openmp") > 0);
-  free(first);
-  free(second);
-  free(text);
 }
 
 TEST(suites_half_and_bf16_are_in_16_bits) {
@@ -80,7 +75,7 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
     snprintf(results, sizeof results, "%s/%s.jsonl", folder.path, suites[i].name);
     RUN(0, "bench", suites[i].name, "--device", "host", "--samples", "3", "-n", "5", "--out", results,
         "uniform:rows=30,d=2");
-    char *text = text_of(results), *line = line_of(text, 0);
+    FREED char *text = text_of(results), *line = line_of(text, 0);
     assert_json_at(line, "$.suite", suites[i].name);
     assert_json_at(line, "$.type", suites[i].type);
     assert_true(json_number_at(line, "$.us") > 0);
@@ -88,8 +83,6 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
     assert_true(error > suites[i].least && error < suites[i].most);
     text_at(line, "$.host_rival_errors.openmp", reason, sizeof reason);
     assert_contains(reason, "f32 only");
-    free(line);
-    free(text);
   }
 }
 
@@ -100,17 +93,15 @@ TEST(suite_column_major_is_checked) {
   snprintf(results, sizeof results, "%s/column_major.jsonl", folder.path);
   RUN(0, "bench", "column_major", "--device", "host", "--samples", "3", "-n", "1,9", "--out", results,
       "uniform:rows=300,d=5");
-  char *text = text_of(results);
+  FREED char *text = text_of(results);
   for (int i = 0; i < 2; i++) {
-    char *line = line_of(text, i);
+    FREED char *line = line_of(text, i);
     assert_json_at(line, "$.suite", "column_major");
     assert_true(json_number_at(line, "$.us") > 0 && json_number_at(line, "$.max_rel_err") < 1e-5);
     assert_int_equal((int)json_number_at(line, "$.checked_rows"), 300);
     value = json_at(line, "$.host_rivals"); /* which are row-major */
     assert_null(value);
-    free(line);
   }
-  free(text);
 }
 
 /* 64 products with values of their own, all of which are compared with float64. */
@@ -118,15 +109,13 @@ TEST(suite_batch_is_checked) {
   char results[320], *value;
   snprintf(results, sizeof results, "%s/batch.jsonl", folder.path);
   RUN(0, "bench", "batch", "--device", "host", "--samples", "3", "-n", "9", "--out", results, "uniform:rows=300,d=5");
-  char *text = text_of(results), *line = line_of(text, 0);
+  FREED char *text = text_of(results), *line = line_of(text, 0);
   assert_json_at(line, "$.suite", "batch");
   assert_json_at(line, "$.batch", "64");
   assert_true(json_number_at(line, "$.us") > 0 && json_number_at(line, "$.loop_us") > 0);
   assert_true(json_number_at(line, "$.max_rel_err") < 1e-5);
   value = json_at(line, "$.cusparse_us"); /* the host has none */
   assert_null(value);
-  free(line);
-  free(text);
 }
 
 GROUP(home_begin, folder_end)

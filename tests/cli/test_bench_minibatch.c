@@ -17,10 +17,10 @@ TEST(minibatch_times_both_directions) {
   command c = RUN(0, "bench", "minibatch", "--device", "host", "--samples", "1", "-n", "4", "--out", results,
                   "uniform:rows=1500,d=6", "uniform:rows=1,d=1");
   assert_int_equal(count_lines(c.out, "uniform:rows=1500,d=6"), 2);
-  char *text = text_of(results);
+  FREED char *text = text_of(results);
   assert_int_equal(count_lines(text, "\"suite\":\"minibatch\""), 4);
   for (int i = 0; i < 2; i++) {
-    char *line = line_of(text, i);
+    FREED char *line = line_of(text, i);
     assert_true(json_is_valid(line));
     assert_json_at(line, "$.graph", "uniform:rows=1500,d=6");
     assert_json_at(line, "$.direction", directions[i]);
@@ -39,9 +39,7 @@ TEST(minibatch_times_both_directions) {
       snprintf(path, sizeof path, "$.layers[%d].us", layer);
       number_is_positive(line, path);
     }
-    free(line);
   }
-  free(text);
 }
 
 TEST(minibatch_needs_a_square_matrix) {
@@ -58,9 +56,9 @@ TEST(dispatch_times_each_call) {
   const char *results = in_folder("dispatch.jsonl");
   RUN(0, "bench", "dispatch", "--device", "host", "--samples", "2", "-n", "4", "--out", results,
       "uniform:rows=1500,d=6");
-  char *text = text_of(results);
+  FREED char *text = text_of(results);
   for (int i = 0; i < 7; i++) {
-    char *line = line_of(text, i);
+    FREED char *line = line_of(text, i);
     assert_true(json_is_valid(line));
     assert_json_at(line, "$.case", cases[i].name);
     number_is_positive(line, "$.us");
@@ -69,14 +67,11 @@ TEST(dispatch_times_each_call) {
       number_is_positive(line, "$.baseline_us");
     else
       no_number(line, "$.baseline_us");
-    free(line);
   }
   RUN(0, "bench", "dispatch", "--device", "host", "-n", "4", "--out", results,
       "uniform:rows=1500,d=6"); /* the file already has this case */
-  char *again = text_of(results);
+  FREED char *again = text_of(results);
   assert_string_equal(again, text);
-  free(text);
-  free(again);
 }
 
 GROUP(home_begin, folder_end)

@@ -67,8 +67,8 @@ TEST(all_lines_of_a_case) {
 TEST(suite_has_the_matrices_of_core) {
   size_t size;
   int count[2] = {0};
-  char *core = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
-  char *own = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/operators.txt", &size);
+  FREED char *core = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
+  FREED char *own = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/operators.txt", &size);
   for (int i = 0; i < 2; i++) {
     char *other = i ? core : own, *rest = strdup(i ? own : core), *first = rest;
     for (char *line; (line = strtok_r(rest, "\n", &rest));) {
@@ -81,8 +81,6 @@ TEST(suite_has_the_matrices_of_core) {
     free(first);
   }
   assert_int_equal(count[0], count[1]);
-  free(core);
-  free(own);
 }
 
 GROUP(home_begin, folder_end)

@@ -38,9 +38,8 @@ static wlmi_measurement_record measured(const char *matrix, int64_t id, const ch
 }
 
 static void put(const char *database, const wlmi_measurement_record *records, int64_t count) {
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, count));
-  wlmi_store_close(store);
 }
 
 /* Two matrices of one size and a larger one; the best variant takes 10 us on each. */
@@ -89,7 +88,7 @@ static void assert_row(const char *json, int row, const char *member, const char
 TEST(candidates_are_ranked_and_name_their_choosers) {
   set_path("listed");
   fill(database);
-  char *json = listed(NULL, NULL);
+  FREED char *json = listed(NULL, NULL);
   assert_json_at(json, "$.database", database);
   assert_json_at(json, "$.device_class", "host/x86_64/A <b>processor</b>/2");
   assert_json_at(json, "$.trained_at", "0");
@@ -124,7 +123,6 @@ TEST(candidates_are_ranked_and_name_their_choosers) {
   assert_json_at(json, "$.ways[0].mean_over_best", "1.81712059283214"); /* of 2, 3 and 1 */
   assert_json_at(json, "$.ways[0].worst_over_best", "3");
   assert_json_at(json, "$.ways[1].way", "other problems"); /* no model predicts */
-  free(json);
 }
 
 /* Of two problems on one matrix each takes the choice of the other one. */
@@ -138,11 +136,10 @@ static void left_out(const char *name, const char *a, const char *b, const char 
     records[i].problem = (char *)(i / 2 ? b : a);
   }
   put(database, records, 4);
-  char *json = listed(NULL, NULL);
+  FREED char *json = listed(NULL, NULL);
   assert_json_at(json, "$.ways[0].way", "other problems"); /* the rules choose what was not measured */
   assert_json_at(json, "$.ways[0].cases", cases);
   assert_json_at(json, "$.ways[0].worst_over_best", worst);
-  free(json);
 }
 
 TEST(problems_are_left_out) {
@@ -162,10 +159,9 @@ TEST(preparation_is_shared_by_the_calls) {
   set_path("calls");
   put(database, records, 2);
   for (int i = 0; i < 3; i++) {
-    char *json = listed("--calls", calls[i]);
+    FREED char *json = listed("--calls", calls[i]);
     assert_json_at(json, "$.ways[0].way", "rules");
     assert_json_at(json, "$.ways[0].mean_over_best", over_best[i]);
-    free(json);
   }
 }
 
@@ -206,10 +202,10 @@ TEST(other_device_classes_are_left_out) {
 /* Stores any model of the device class: the test needs only that there is one. */
 static void put_model(const wlmi_measurement_record *records, int64_t count) {
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2, .l2_bytes = 1 << 20};
-  wlmi_text device_class = {0};
+  HELD(wlmi_text) device_class = {0};
   wlmi_device_class(&records->device, &device_class);
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  GET(wlmi_models, models, wlmi_models_train(generator, &limits, records, count, &models));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  HOLD(wlmi_models, models, wlmi_models_train(generator, &limits, records, count, &models));
   assert_int_equal(models.count, 1);
   wlmi_model_record record = {.name = models.models[0].problems, .made_at = 1700000000};
   assert_status(WLM_OK, wlmi_model_write(&models.models[0], &record.data, &record.size));
@@ -217,9 +213,6 @@ static void put_model(const wlmi_measurement_record *records, int64_t count) {
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class.data, &record));
   wlmi_store_close(store);
   wlmi_free(record.data);
-  wlmi_models_release(&models);
-  wlmi_generator_destroy(generator);
-  wlmi_text_release(&device_class);
 }
 
 /* ROW16 wins on every matrix, which the rules do not know and a model trained on 48 of the 64 matrices does. */

@@ -60,16 +60,13 @@ TEST(convert) {
     const char *input = strchr(inputs[i], ':') ? inputs[i] : folder_file(&folder, inputs[i]);
     command before, after, c;
     before = RUN(0, "stats", input, "--json");
-    char *copy = strdup(folder_file(&folder, "copy.mtx"));
+    FREED char *copy = strdup(folder_file(&folder, "copy.mtx"));
     c = RUN(0, "convert", strchr(inputs[i], ':') ? inputs[i] : small_matrix(), "-o", copy, "--json");
     assert_json_at(c.out, "$.file", copy);
     after = RUN(0, "stats", copy, "--json");
-    char *fingerprint = json_at(before.out, "$.fingerprint"), *nnz = json_at(before.out, "$.nnz");
+    FREED char *fingerprint = json_at(before.out, "$.fingerprint"), *nnz = json_at(before.out, "$.nnz");
     assert_json_at(after.out, "$.fingerprint", fingerprint);
     assert_json_at(c.out, "$.nnz", nnz);
-    free(fingerprint);
-    free(nnz);
-    free(copy);
   }
 }
 

@@ -29,14 +29,13 @@ static void assert_step(const char *width, const char *step, const char *variant
 static void assert_not_chosen_by_itself(void) {
   command c = RUN(0, "explain", MATRIX, "-n", "8", "--json");
   assert_json_at(c.out, "$[0].step", "rule");
-  char *variant = json_at(c.out, "$[0].variant");
+  FREED char *variant = json_at(c.out, "$[0].variant");
   assert_string_not_equal(variant, PINNED);
   assert_string_not_equal(variant, OTHER);
-  free(variant);
 }
 
 TEST(explain_shows_pins) {
-  char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
+  FREED char *bucket = stats_value("$.bucket"), *fingerprint = stats_value("$.fingerprint");
   assert_not_chosen_by_itself();
   command c = RUN(0, "db", "pin", bucket, PINNED, "-n", "8,16");
   assert_contains(c.out, PINNED);
@@ -70,8 +69,6 @@ TEST(explain_shows_pins) {
   c = RUN(1, "db", "unpin", bucket, "-n", "8");
   assert_contains(c.err, "nothing is pinned");
   assert_not_chosen_by_itself();
-  free(bucket);
-  free(fingerprint);
 }
 
 TEST(invalid_variants_are_not_pinned) {
@@ -186,7 +183,7 @@ TEST(eight_tuners_share_a_store) {
   c = RUN(0, "db", "check");
   for (int i = 0; i < KILLED; i++) c = RUN(0, "tune", input[i], "-n", "8", "--device", "host");
   c = RUN(0, "db", "list", "--json");
-  char *candidates = json_at(c.out, "$.choices[0].candidates");
+  FREED char *candidates = json_at(c.out, "$.choices[0].candidates");
   assert_non_null(candidates);
   for (int i = 0; i < TUNERS; i++) { /* every matrix has all candidates */
     char path[64];
@@ -196,7 +193,6 @@ TEST(eight_tuners_share_a_store) {
   assert_null(json_at(c.out, "$.choices[8]"));
   unsetenv("OMP_NUM_THREADS");
   unsetenv("WARPLOOM_TEMPLATES");
-  free(candidates);
 }
 
 EACH(home_begin, folder_end)

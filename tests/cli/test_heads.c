@@ -38,10 +38,9 @@ TEST(tunes_exports_and_imports) {
   c = RUN(0, "explain", INPUT, "-n", "24", "--heads", "4", "--device", "host", "--db", copy);
   assert_contains(c.out, "this very matrix");
   RUN(0, "export", "-o", lines, "--db", copy);
-  char *second = text_of(lines);
+  FREED char *second = text_of(lines);
   assert_string_equal(first, second);
   free(first);
-  free(second);
 }
 
 TEST(refuses_invalid_heads) {

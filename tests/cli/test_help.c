@@ -69,7 +69,7 @@ TEST(man_page_and_completions_have_every_option) {
     char line[NAME + 16], option[NAME], escaped[NAME + 8];
     int size;
     snprintf(line, sizeof line, "%.*s --help", NAME, names[i]);
-    char *help = warploom(line), *in_bash = case_of(bash, names[i]), *in_zsh = case_of(zsh, names[i]);
+    FREED char *help = warploom(line), *in_bash = case_of(bash, names[i]), *in_zsh = case_of(zsh, names[i]);
     char *at = strstr(help, "\noptions:\n");
     *strstr(at, "\n\n") = 0;
     for (; at; at = strchr(at + 1, '\n')) {
@@ -82,9 +82,6 @@ TEST(man_page_and_completions_have_every_option) {
       if (!strstr(in_bash, option)) fail_msg("bash completes no %s of %s", option, names[i]);
       if (!strstr(in_zsh, option)) fail_msg("zsh completes no %s of %s", option, names[i]);
     }
-    free(help);
-    free(in_bash);
-    free(in_zsh);
   }
 }
 
@@ -94,13 +91,12 @@ TEST(examples_parse) {
   for (int i = 0; i < name_count; i++) {
     char line[512];
     snprintf(line, sizeof line, "%.*s --help", NAME, names[i]);
-    char *help = warploom(line);
+    FREED char *help = warploom(line);
     for (char *at = strstr(strstr(help, "\nexamples:"), "\n  warploom "); at; at = strstr(at + 1, "\n  warploom ")) {
       snprintf(line, sizeof line, "%.*s --help", (int)strcspn(at + 12, "\n"), at + 12);
       free(warploom(line));
       count++;
     }
-    free(help);
   }
   assert_true(count >= name_count);
 }
@@ -125,10 +121,9 @@ TEST(bash_completes) {
              ". ./completion; COMP_WORDS=(warploom %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _warploom 2> /dev/null; "
              "echo ${COMPREPLY[*]}",
              cases[i].words);
-    char *out = run(line);
+    FREED char *out = run(line);
     out[strcspn(out, "\n")] = 0;
     assert_string_equal(out, cases[i].expected);
-    free(out);
   }
 }
 
@@ -136,9 +131,8 @@ TEST(zsh_and_mandoc_accept_the_texts) {
   write_whole(folder_file(&folder, "page.1"), man, strlen(man));
   write_whole(folder_file(&folder, "_warploom"), zsh, strlen(zsh));
   free(run("! command -v zsh > /dev/null || zsh -n _warploom"));
-  char *said = run("! command -v mandoc > /dev/null || mandoc -T lint -W error page.1 || true");
+  FREED char *said = run("! command -v mandoc > /dev/null || mandoc -T lint -W error page.1 || true");
   if (*said) fail_msg("%s", said);
-  free(said);
 }
 
 TEST(help_of_a_command) {

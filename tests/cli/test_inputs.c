@@ -85,7 +85,7 @@ TEST(edge_lists_and_scipy_files) {
   npz_end(&writer);
   write_whole(folder_file(&folder, "small.mtx"), matrix_text, strlen(matrix_text));
   shell(&c, "'" WLM_COMMAND "' stats small.mtx --json");
-  char *expected = json_at(c.out, "$.fingerprint");
+  FREED char *expected = json_at(c.out, "$.fingerprint");
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     shell(&c, lines[i]);
     if (c.code) fail_msg("%s: %s", lines[i], c.err);
@@ -93,7 +93,6 @@ TEST(edge_lists_and_scipy_files) {
   }
   c = RUN(0, "run", folder_file(&folder, "a.npz"), "-n", "8", "--device", "host", "--check");
   assert_contains(c.out, "verified");
-  free(expected);
 }
 
 /* ./demo refuses a wrong file before it builds, which would take longer than the time limit here. */
@@ -174,10 +173,9 @@ TEST(several_inputs) {
     if (c.code) fail_msg("%s: %s", commands[i], c.err);
     assert_int_equal(count_lines(c.out, ""), 2);
     for (int k = 0; k < 2; k++) {
-      char *line = line_of(c.out, k);
+      FREED char *line = line_of(c.out, k);
       assert_true(json_is_valid(line));
       assert_contains(line, k ? "40" : "30");
-      free(line);
     }
   }
   command c = RUN(0, "explain", "uniform:rows=30,d=2", "uniform:rows=40,d=2", "-n", "8", "--device", "host");

@@ -41,7 +41,7 @@ TEST(installs) {
 TEST(states_its_version) {
   char name[64];
   free(shell("test -f prefix/include/warploom/warploom.h && test -f prefix/include/warploom/warploom_tune.h"));
-  char *out = shell(
+  FREED char *out = shell(
       "ls \"$(dirname \"$(find prefix -name 'libwarploom.so')\")\"; sed -n 's/^Version: //p' $(find . -name "
       "warploom.pc)");
   snprintf(name, sizeof name, "libwarploom.so.%d.%d\n", WLM_VERSION_MAJOR, WLM_VERSION_MINOR);
@@ -50,7 +50,6 @@ TEST(states_its_version) {
   assert_contains(out, name);
   snprintf(name, sizeof name, "\n%s\n", wlm_version_string());
   assert_contains(out, name);
-  free(out);
 }
 
 TEST(builds_by_pkg_config) {
@@ -90,11 +89,10 @@ static int lacks(const char *what) {
 /* Programs of other languages and libraries, whose matrices are column-major or count from 1. */
 TEST(solver_builds_by_pkg_config) {
   if (lacks("cc")) skip();
-  char *out = shell(BUILD_AND_RUN("cg.c"));
+  FREED char *out = shell(BUILD_AND_RUN("cg.c"));
   assert_contains(out, "16 right-hand sides of 4096 unknowns: converged after ");
   assert_contains(out, "largest residual < 1e-6");
   assert_true(strstr(out, "cuSPARSE was not timed: it needs a GPU") || strstr(out, " us, by cuSPARSE "));
-  free(out);
 }
 
 TEST(eigen_builds_by_pkg_config) {
@@ -103,10 +101,10 @@ TEST(eigen_builds_by_pkg_config) {
     print_message("SKIPPED: no Eigen (libeigen3-dev)\n");
     skip();
   }
-  char *out = shell("c++ -Wall -o eigen '" WLM_SOURCE_DIR
-                    "/examples/eigen.cpp' -I /usr/include/eigen3 $(pkg-config --cflags --libs warploom); ./eigen");
+  FREED char *out =
+      shell("c++ -Wall -o eigen '" WLM_SOURCE_DIR
+            "/examples/eigen.cpp' -I /usr/include/eigen3 $(pkg-config --cflags --libs warploom); ./eigen");
   assert_contains(out, "A * B   differs from Eigen by 0\nby CSC  differs from Eigen by 0\n");
-  free(out);
 }
 
 TEST(fortran_builds_by_pkg_config) {
@@ -114,19 +112,17 @@ TEST(fortran_builds_by_pkg_config) {
     print_message("SKIPPED: no gfortran\n");
     skip();
   }
-  char *out = shell("gfortran -std=f2008 -Wall -Werror -J . -o fortran '" WLM_SOURCE_DIR
-                    "/examples/spmm.f90' $(pkg-config --libs warploom); ./fortran");
+  FREED char *out = shell("gfortran -std=f2008 -Wall -Werror -J . -o fortran '" WLM_SOURCE_DIR
+                          "/examples/spmm.f90' $(pkg-config --libs warploom); ./fortran");
   assert_contains(out, "    7.   70.\n    6.   60.\n");
-  free(out);
 }
 
 /* warploom.pc names all that a program needs that links statically. */
 TEST(private_libraries_are_complete) {
-  char *out = shell("cc -o static_example '" WLM_SOURCE_DIR
-                    "/examples/spmm.c' -I prefix/include \"$(find prefix -name libwarploom.a)\" "
-                    "$(sed -n 's/^Libs.private: //p' $(find . -name warploom.pc)); ./static_example");
+  FREED char *out = shell("cc -o static_example '" WLM_SOURCE_DIR
+                          "/examples/spmm.c' -I prefix/include \"$(find prefix -name libwarploom.a)\" "
+                          "$(sed -n 's/^Libs.private: //p' $(find . -name warploom.pc)); ./static_example");
   assert_contains(out, result);
-  free(out);
 }
 
 /* The first C block of README compiles and links, with the variables that it takes from its reader. */
@@ -175,9 +171,8 @@ TEST(builds_in_a_project_of_cpp_alone) {
       "#include <cstdio>\n#include <warploom/warploom.h>\nint main() { std::puts(wlm_version_string()); }\n";
   write_whole(folder_file(&folder, "version.cpp"), program, strlen(program));
   build_in("CXX", "version.cpp");
-  char *out = shell("./user/with_shared; ./user/with_static");
+  FREED char *out = shell("./user/with_shared; ./user/with_static");
   assert_contains(out, wlm_version_string());
-  free(out);
 }
 
 /* A project that adds this one by add_subdirectory gets the library without its tests, whether or not it has tests
@@ -189,27 +184,24 @@ TEST(builds_by_add_subdirectory) {
       " warploom)\n"
       "add_executable(user " WLM_SOURCE_DIR "/examples/spmm.c)\ntarget_link_libraries(user warploom::static)\n";
   write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
-  char *out =
+  FREED char *out =
       shell("cmake -S . -B outer > /dev/null && cmake --build outer --target help && ctest --test-dir outer -N");
   assert_contains(out, "warploom_static");
   assert_contains(out, "Total Tests: 0");
   assert_null(strstr(out, "test_support"));
-  free(out);
 }
 
 TEST(configures_without_cmocka) {
-  char *out = shell("cmake -S '" WLM_SOURCE_DIR "' -B plain -DCMAKE_DISABLE_FIND_PACKAGE_cmocka=ON");
+  FREED char *out = shell("cmake -S '" WLM_SOURCE_DIR "' -B plain -DCMAKE_DISABLE_FIND_PACKAGE_cmocka=ON");
   assert_contains(out, "Tests: not built");
-  free(out);
 }
 
 /* The shared library exports only what the public headers declare. */
 TEST(hides_its_symbols) {
-  char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
+  FREED char *out = shell("nm -D --defined-only \"$(find prefix -name 'libwarploom.so')\" | sed 's/.* //'");
   assert_contains(out, "wlm_spmm");
   assert_null(strstr(out, "wlmi_generator_create"));
   assert_null(strstr(out, "wlmi_alloc\n"));
-  free(out);
 }
 
 GROUP(home_begin, folder_end)

@@ -70,9 +70,8 @@ static void kill_tuner(command *c, int life, int whole_ms, uint64_t *random) {
   const double began = seconds();
   if (!wanted) return kill_within(c, whole_ms, random);
   for (int64_t lines = 0; lines < wanted && seconds() < began + 60; pause_ms(2)) {
-    char *text = text_of(c->err_path);
+    FREED char *text = text_of(c->err_path);
     lines = told(text);
-    free(text);
   }
   kill_within(c, 100, random);
 }
@@ -215,7 +214,7 @@ TEST(the_same_command_resumes) {
 static int64_t candidates_stored(const char *database) {
   wlmi_measurement_record *records;
   int64_t count, different = 0;
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) {
     int before = 0;
@@ -224,7 +223,6 @@ static int64_t candidates_stored(const char *database) {
     different += !before;
   }
   wlmi_measurements_free(records, count);
-  wlmi_store_close(store);
   return different;
 }
 
@@ -242,9 +240,8 @@ TEST(interrupted) {
     command_begin(&c, &folder, "tune", MATRIX, "-n", "16,32,64,128,256,512", "--device", "host", "--db", database);
     unsetenv("TMPDIR");
     for (int64_t lines = 0; lines < 2; pause_ms(10)) {
-      char *text = text_of(c.err_path);
+      FREED char *text = text_of(c.err_path);
       lines = told(text);
-      free(text);
     }
     kill(c.process, signals[i]);
     command_wait(&c);
@@ -292,9 +289,8 @@ TEST(ignored_signals_stay_ignored) {
   command_begin(&c, &folder, "tune", SMALL, "-n", "16", "--device", "host", "--db", database);
   signal(SIGHUP, SIG_DFL);
   for (int64_t lines = 0; lines < 1; pause_ms(5)) {
-    char *text = text_of(c.err_path);
+    FREED char *text = text_of(c.err_path);
     lines = count_lines(text, "tune ");
-    free(text);
   }
   kill(c.process, SIGHUP);
   command_wait(&c);

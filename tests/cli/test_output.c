@@ -28,9 +28,8 @@ static void shell_expect(int code, const char *says, const char *line) {
 }
 
 static void assert_content(const char *name, const char *expected) {
-  char *content = text_of(folder_file(&folder, name));
+  FREED char *content = text_of(folder_file(&folder, name));
   if (strcmp(content, expected)) fail_msg("%s holds: %.200s", name, content);
-  free(content);
 }
 
 /* No file is left beside the one that was to be written. */
@@ -130,10 +129,9 @@ TEST(a_file_behind_a_descriptor_is_appended_to) {
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     write_whole(folder_file(&folder, "all"), old_text, strlen(old_text));
     shell_expect(0, "", lines[i]);
-    char *all = text_of(folder_file(&folder, "all"));
+    FREED char *all = text_of(folder_file(&folder, "all"));
     assert_int_equal(strncmp(all, old_text, strlen(old_text)), 0);
     assert_contains(all, i ? "MatrixMarket" : "warploom");
-    free(all);
   }
 }
 

@@ -8,10 +8,9 @@
 #define INPUT "uniform:rows=500,d=6"
 
 static int64_t integer_at(const char *json, const char *path) {
-  char *text = json_at(json, path);
+  FREED char *text = json_at(json, path);
   if (!text) fail_msg("no %s in %s", path, json);
   const int64_t value = strtoll(text, NULL, 10);
-  free(text);
   return value;
 }
 

@@ -27,7 +27,7 @@ FIXTURE(teardown) {
 
 /* Selection does not verify ids, so it may read a changed value. Whatever it reads must still be a valid record. */
 static void selection_reads_what_makes_sense(wlm_store *store) {
-  wlmi_measurement_set set = {0};
+  HELD(wlmi_measurement_set) set = {0};
   const wlm_status status = wlmi_measurement_set_add(&set, store, sample_class);
   assert_true(status == WLM_OK || status == WLM_ERR_DATABASE || status == WLM_ERR_IO);
   assert_in_range(set.count, 0, status == WLM_OK ? ROWS : 0);
@@ -36,13 +36,12 @@ static void selection_reads_what_makes_sense(wlm_store *store) {
     assert_true(r->failed ? r->time_ps == 0 : r->time_ps > 0);
     assert_true(*r->variant && !wlmi_stats_fault(&r->stats));
   }
-  wlmi_measurement_set_release(&set);
 }
 
 /* Reads the file, whatever its state. Returns 1 if opening, reading or the check found a fault. */
 static int fault_noticed(const char *path) {
   wlm_store *store;
-  wlmi_text faults = {0};
+  HELD(wlmi_text) faults = {0};
   int64_t count = 0;
   wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status != WLM_OK) {
@@ -58,7 +57,6 @@ static int fault_noticed(const char *path) {
   if (check == WLM_OK && (read != WLM_OK || count != ROWS))
     fail_msg("the check found nothing, but reading gave %lld rows and %s", (long long)count, wlm_status_name(read));
   if (check != WLM_OK) assert_true(faults.size > 0);
-  wlmi_text_release(&faults);
   return check != WLM_OK;
 }
 

@@ -40,7 +40,7 @@ TEST(foreign_objects_are_named) {
       {"ALTER TABLE pin RENAME TO old; CREATE VIEW pin AS SELECT * FROM old", "the view 'pin' is not warploom's", 5},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text report = {0}, kept_as = {0};
+    HELD(wlmi_text) report = {0}, kept_as = {0};
     wlm_store *store;
     remove(path);
     put_samples(path, 5);
@@ -56,8 +56,6 @@ TEST(foreign_objects_are_named) {
     assert_int_equal(result.kept, cases[i].kept);
     assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
     wlmi_store_close(store);
-    wlmi_text_release(&report);
-    wlmi_text_release(&kept_as);
   }
 }
 
@@ -91,22 +89,18 @@ TEST(a_kernel_cache_is_emptied) {
 
 /* Selection does not verify ids, so it must reject texts that are too long itself. */
 TEST(long_texts_are_rejected) {
-  wlmi_measurement_set set = {0};
+  HELD(wlmi_measurement_set) set = {0};
   const wlmi_measurement_record record = sample_measurement(3);
-  wlmi_text class = {0};
+  HELD(wlmi_text) class = {0};
   put_samples(path, 5);
   wlmi_device_class(&record.device, &class);
   run_sql(path, "UPDATE measurement SET problem = hex(zeroblob(20000))");
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, class.data));
   assert_int_equal(set.count, 0);
-  wlmi_text report = {0};
+  HELD(wlmi_text) report = {0};
   assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &report));
   assert_contains(report.data, "problem");
-  wlmi_store_close(store);
-  wlmi_measurement_set_release(&set);
-  wlmi_text_release(&report);
-  wlmi_text_release(&class);
 }
 
 EACH(begin, folder_end)

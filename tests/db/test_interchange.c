@@ -37,10 +37,9 @@ static void fill(wlm_store *into, int64_t begin, int64_t end) {
 }
 
 static wlm_status import_path(wlm_store *into, const char *path, int64_t *added) {
-  wlmi_content content;
+  HELD(wlmi_content) content;
   wlm_status status = wlmi_lines_read_path(path, &content);
   if (status == WLM_OK) status = wlmi_store_import(into, &content, added);
-  wlmi_content_release(&content);
   return status;
 }
 
@@ -58,17 +57,15 @@ static int64_t measurements_in(wlm_store *in) {
 
 TEST(export_of_import_is_the_export) {
   fill(store, 0, 70);
-  char *first = export_of(store);
+  WLM_FREED char *first = export_of(store);
   GET(int64_t, added, import_string(other, first, "string", &added));
   assert_int_equal(added, 70);
-  char *second = export_of(other);
+  WLM_FREED char *second = export_of(other);
   assert_string_equal(first, second);
   assert_status(WLM_OK, import_string(other, second, "string", &added));
   assert_int_equal(added, 0);
   wlmi_text faults = {0};
   assert_status(WLM_OK, wlmi_store_check(other, &faults));
-  wlm_string_free(first);
-  wlm_string_free(second);
 }
 
 TEST(lines_are_sorted_by_id) {
@@ -89,28 +86,24 @@ TEST(lines_are_sorted_by_id) {
 TEST(merging_commutes) {
   fill(store, 0, 30);
   fill(other, 20, 50);
-  char *a = export_of(store), *b = export_of(other);
+  WLM_FREED char *a = export_of(store), *b = export_of(other);
   GET(int64_t, added, import_string(store, b, "b", &added));
   assert_int_equal(added, 20);
   assert_status(WLM_OK, import_string(other, a, "a", &added));
   assert_int_equal(added, 20);
-  char *ab = export_of(store), *ba = export_of(other);
+  WLM_FREED char *ab = export_of(store), *ba = export_of(other);
   assert_string_equal(ab, ba);
-  wlm_string_free(a);
-  wlm_string_free(b);
-  wlm_string_free(ab);
-  wlm_string_free(ba);
 }
 
 TEST(files_and_paths) {
   fill(store, 0, 10);
-  char *text = export_of(store);
+  WLM_FREED char *text = export_of(store);
   const char *path = folder_file(&folder, "out.jsonl");
   size_t size;
   write_whole(path, "old content", 11);
   chmod(path, 0644);
   assert_status(WLM_OK, wlmi_store_export_path(store, path));
-  char *written = (char *)read_whole(path, &size);
+  FREED char *written = (char *)read_whole(path, &size);
   assert_string_equal(written, text);
   GET(int64_t, added, import_path(other, path, &added));
   assert_int_equal(added, 10);
@@ -135,8 +128,6 @@ TEST(files_and_paths) {
   struct stat info;
   assert_int_equal(0, stat("/dev/null", &info));
   assert_true(S_ISCHR(info.st_mode));
-  free(written);
-  wlm_string_free(text);
 }
 
 TEST(a_symbolic_link_stays_one) {
@@ -148,9 +139,8 @@ TEST(a_symbolic_link_stays_one) {
   assert_int_equal(0, lstat(folder.file, &info));
   assert_true(S_ISLNK(info.st_mode));
   size_t size;
-  char *written = (char *)read_whole(target, &size);
+  FREED char *written = (char *)read_whole(target, &size);
   assert_string_equal(written, "{\"warploom\":\"tuned\",\"version\":1}\n");
-  free(written);
 }
 
 TEST(a_failed_export_leaves_the_old_file) {
@@ -225,13 +215,13 @@ TEST(malformed_lines_are_named) {
       {"{", "", "not a JSON object"},
   };
   wlmi_measurement_record record = sample_measurement(0);
-  wlmi_text line = {0};
+  HELD(wlmi_text) line = {0};
   wlmi_measurement_line(&record, &line);
   fill(other, 1, 12);
-  char *good = export_of(other);
+  WLM_FREED char *good = export_of(other);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *bad = replaced(line.data, cases[i].from, cases[i].to);
-    wlmi_text text = {0};
+    FREED char *bad = replaced(line.data, cases[i].from, cases[i].to);
+    HELD(wlmi_text) text = {0};
     wlmi_text_printf(&text, "%s%s\n%s\n", good, bad, line.data); /* header and 11 lines, the bad one, a good one */
     int64_t added = 5;
     wlm_status status = import_string(store, text.data, "set.jsonl", &added);
@@ -239,11 +229,7 @@ TEST(malformed_lines_are_named) {
         strncmp(wlm_error_detail(), "set.jsonl:13: ", 14))
       fail_msg("%s -> %s: %s, \"%s\"", cases[i].from, cases[i].to, wlm_status_name(status), wlm_error_detail());
     assert_int_equal(measurements_in(store), 0);
-    wlmi_text_release(&text);
-    free(bad);
   }
-  wlm_string_free(good);
-  wlmi_text_release(&line);
 }
 
 static void keep_line(void *user, wlm_log_level level, const char *message) {
@@ -254,12 +240,12 @@ static void keep_line(void *user, wlm_log_level level, const char *message) {
 /* Version 2 is one that this library does not know: it may have other keys, values and kinds of lines. */
 TEST(of_newer_files_the_known_lines_are_read) {
   wlmi_measurement_record record = sample_measurement(0), second = sample_measurement(1);
-  wlmi_text line = {0}, other_line = {0}, text = {0};
+  HELD(wlmi_text) line = {0}, other_line = {0}, text = {0};
   char warning[512] = "";
   int64_t added = 0;
   wlmi_measurement_line(&record, &line);
   wlmi_measurement_line(&second, &other_line);
-  char *more = replaced(line.data, "\"time_ps\":", "\"energy_uj\":7,\"time_ps\":");
+  FREED char *more = replaced(line.data, "\"time_ps\":", "\"energy_uj\":7,\"time_ps\":");
   wlmi_text_printf(&text, "{\"warploom\":\"tuned\",\"version\":2,\"by\":\"0.9\"}\n%s\n%s\n{\"feature\":[1]}\n", more,
                    other_line.data);
   wlm_set_log(keep_line, warning, WLM_LOG_WARNING);
@@ -270,10 +256,6 @@ TEST(of_newer_files_the_known_lines_are_read) {
   assert_string_equal(warning,
                       "new.jsonl was written by a newer warploom: 2 lines were left out, which this version does not "
                       "understand (line 2: unknown key energy_uj)");
-  free(more);
-  wlmi_text_release(&line);
-  wlmi_text_release(&other_line);
-  wlmi_text_release(&text);
 }
 
 TEST(malformed_files_are_named) {
@@ -320,18 +302,16 @@ TEST(invalid_json_is_refused) {
       "7",
   };
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-    wlmi_text text = {0};
+    HELD(wlmi_text) text = {0};
     wlmi_text_printf(&text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
     assert_status(WLM_ERR_PARSE, import_string(store, text.data, "x", NULL));
     assert_contains(wlm_error_detail(), "x:2: not a JSON object");
-    wlmi_text_release(&text);
   }
-  wlmi_text deep = {0};
+  HELD(wlmi_text) deep = {0};
   wlmi_text_puts(&deep, "{\"warploom\":\"tuned\",\"version\":1}\n");
   for (int i = 0; i < 100000; i++) wlmi_text_puts(&deep, "{\"id\":[");
   assert_status(WLM_ERR_PARSE, import_string(store, deep.data, "x", NULL));
   assert_contains(wlm_error_detail(), "x:2: not a JSON object");
-  wlmi_text_release(&deep);
 }
 
 /* Exports of older versions have no prepare_ps; a line with prepare_ps = 0 has the same id. */
@@ -345,17 +325,14 @@ TEST(a_missing_prepare_ps_is_0) {
   assert_int_equal(count, 1);
   assert_int_equal(records->prepare_ps, 0);
   wlmi_measurements_free(records, count);
-  char *again = export_of(store);
+  WLM_FREED char *again = export_of(store);
   assert_string_equal(again, old);
-  char *spelled = replaced(old, "\"samples\":9", "\"prepare_ps\":0,\"samples\":9");
+  FREED char *spelled = replaced(old, "\"samples\":9", "\"prepare_ps\":0,\"samples\":9");
   assert_status(WLM_OK, import_string(store, spelled, "x", &added));
   assert_int_equal(added, 0);
-  char *changed = replaced(old, "\"samples\":9", "\"prepare_ps\":5,\"samples\":9");
+  FREED char *changed = replaced(old, "\"samples\":9", "\"prepare_ps\":5,\"samples\":9");
   assert_status(WLM_ERR_PARSE, import_string(store, changed, "x", &added));
   assert_contains(wlm_error_detail(), "changed after its export");
-  free(spelled);
-  free(changed);
-  wlm_string_free(again);
 }
 
 /* Import accepts other spellings of the same content, as other tools write them. */
@@ -392,10 +369,9 @@ TEST(damaged_lines_are_never_imported) {
     if (import_string(store, copy, "x", NULL) == WLM_OK) continue;
     assert_int_equal(0, strncmp(wlm_error_detail(), "x:", 2));
   }
-  char *got = export_of(store);
+  WLM_FREED char *got = export_of(store);
   for (char *line = strtok(got, "\n"); line; line = strtok(NULL, "\n")) assert_contains(good, line);
   free(copy);
-  wlm_string_free(got);
   wlm_string_free(good);
 }
 

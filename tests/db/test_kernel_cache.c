@@ -85,11 +85,10 @@ TEST(a_damaged_blob_is_absent_and_replaced) {
   assert_int_equal(SQLITE_OK,
                    sqlite3_exec(db, "UPDATE kernel SET data = zeroblob(length(data) + 1)", NULL, NULL, NULL));
   sqlite3_close(db);
-  wlmi_kernel_cache *cache = open_cache();
+  OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(0, get_kernel(cache, i));
   assert_status(WLM_OK, put_kernel(cache, 5));
   assert_int_equal(1, get_kernel(cache, 5));
-  wlmi_kernel_cache_close(cache);
 }
 
 static void run_sql(const char *statement) {
@@ -108,11 +107,10 @@ TEST(the_kernel_of_another_key_is_absent) {
   snprintf(statement, sizeof statement,
            "UPDATE kernel SET (hash, data) = (SELECT hash, data FROM kernel WHERE key = '%s')", key);
   run_sql(statement);
-  wlmi_kernel_cache *cache = open_cache();
+  OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(i == 3, get_kernel(cache, i));
   assert_status(WLM_OK, put_kernel(cache, 5));
   assert_int_equal(1, get_kernel(cache, 5));
-  wlmi_kernel_cache_close(cache);
 }
 
 /* Everything behind the header of a kernel cache is damaged: the cache still opens, returns only correct kernels and
@@ -130,7 +128,7 @@ TEST(a_damaged_cache_is_recreated) {
       copy[100 + draw(&seed) % (size - 100)] = (unsigned char)draw(&seed);
     if (round % 5 == 0) memset(copy + 100, 0xa5, 4000); /* overwrites the schema */
     write_whole(folder.file, copy, kept);
-    wlmi_kernel_cache *cache = open_cache();
+    OWNED(wlmi_kernel_cache) *cache = open_cache();
     for (int i = 0; i < KERNELS; i++) {
       int found = get_kernel(cache, i);
       assert_true(found >= 0);
@@ -138,7 +136,6 @@ TEST(a_damaged_cache_is_recreated) {
     }
     for (int i = 0; i < KERNELS; i++) assert_status(WLM_OK, put_kernel(cache, i));
     for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-    wlmi_kernel_cache_close(cache);
   }
   print_message("%d of %d kernels were lost to damage\n", lost, 120 * KERNELS);
   assert_true(lost > 1000);
@@ -258,9 +255,8 @@ TEST(only_a_full_cache_shrinks) {
 TEST(a_cache_of_version_1_is_brought_up_to_date) {
   wlmi_kernel_cache_close(filled_cache());
   run_sql("ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
-  wlmi_kernel_cache *cache = open_cache();
+  OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-  wlmi_kernel_cache_close(cache);
 }
 
 static int lines;
@@ -332,11 +328,10 @@ TEST(threads_and_processes_share_it) {
     assert_int_equal(children[p], waitpid(children[p], &result, 0));
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
   }
-  wlmi_kernel_cache *cache = open_cache();
+  OWNED(wlmi_kernel_cache) *cache = open_cache();
   int found = 0;
   for (int i = 0; i < KERNELS; i++) found += get_kernel(cache, i);
   assert_true(found > 0);
-  wlmi_kernel_cache_close(cache);
 }
 
 EACH(setup, folder_end)

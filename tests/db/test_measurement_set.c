@@ -10,9 +10,8 @@ enum { ROWS = 40 };
 static const char sample_class[] = "cuda/sm_90/NVIDIA H200/132";
 
 static wlm_status add(const char *path, const char *device_class, wlmi_measurement_set *set) {
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   const wlm_status status = wlmi_measurement_set_add(set, store, device_class);
-  wlmi_store_close(store);
   return status;
 }
 
@@ -54,7 +53,7 @@ TEST(it_equals_the_full_records) {
 
 TEST(two_databases_are_a_union) {
   const char *user = folder_file(&folder, "user.db");
-  wlmi_measurement_set set = {0};
+  HELD(wlmi_measurement_set) set = {0};
   char seen[ROWS] = {0};
   put_samples(user, ROWS / 2);
   assert_status(WLM_OK, add(user, sample_class, &set));
@@ -73,7 +72,6 @@ TEST(two_databases_are_a_union) {
   assert_int_equal(set.count, ROWS);
   for (int64_t i = 0; i < set.count; i++) seen[set.records[i].made_at - 1700000000]++;
   for (int i = 0; i < ROWS; i++) assert_int_equal(seen[i], 1);
-  wlmi_measurement_set_release(&set);
 }
 
 /* Selection does not compute ids again, so a change that only the id would show stays unnoticed here; `db check`
@@ -97,27 +95,24 @@ TEST(damaged_rows_are_left_out) {
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     char name[32];
     sqlite3 *db;
-    wlmi_text faults = {0};
-    wlmi_measurement_set set = {0};
+    HELD(wlmi_text) faults = {0};
+    HELD(wlmi_measurement_set) set = {0};
     snprintf(name, sizeof name, "damaged-%zu.db", i);
     const char *path = folder_file(&folder, name);
     put_samples(path, ROWS);
     assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
     if (sqlite3_exec(db, changes[i].change, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
     sqlite3_close(db);
-    GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+    OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, sample_class));
     if (set.count != changes[i].rest) fail_msg("%s: %lld are left", changes[i].change, (long long)set.count);
     assert_status(WLM_ERR_DATABASE, wlmi_store_check(store, &faults));
-    wlmi_measurement_set_release(&set);
-    wlmi_text_release(&faults);
-    wlmi_store_close(store);
   }
 }
 
 TEST(an_unreadable_database_changes_nothing) {
   const char *path = folder_file(&folder, "first.db");
-  wlmi_measurement_set set = {0};
+  HELD(wlmi_measurement_set) set = {0};
   sqlite3 *db;
   put_samples(path, ROWS);
   assert_status(WLM_OK, add(path, sample_class, &set));
@@ -131,7 +126,6 @@ TEST(an_unreadable_database_changes_nothing) {
   wlmi_store_close(store);
   assert_int_equal(set.count, ROWS);
   assert_int_equal(set.store_count, 1);
-  wlmi_measurement_set_release(&set);
 }
 
 GROUP(folder_begin, folder_end)

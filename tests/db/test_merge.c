@@ -12,12 +12,11 @@
 /* Makes a store of the samples begin .. end - 1 and returns its path. */
 static const char *store_of(const char *name, int64_t begin, int64_t end) {
   const char *path = in_folder(name);
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t i = begin; i < end; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   }
-  wlmi_store_close(store);
   return path;
 }
 
@@ -27,17 +26,15 @@ static wlmi_pin_record pin_of(const char *target, int64_t n, const char *variant
 
 static void pin_in(const char *path, const char *target, int64_t n, const char *variant) {
   const wlmi_pin_record pin = pin_of(target, n, variant);
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
-  wlmi_store_close(store);
 }
 
 static char *export_of(const char *path) {
   wlmi_text out = {0};
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export(store, &out));
   GET(char *, text, wlmi_text_take(&out, &text));
-  wlmi_store_close(store);
   return text;
 }
 
@@ -47,7 +44,7 @@ TEST(merging_is_a_union_and_lists_conflicts) {
   const char *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50);
   const char *both = store_of("both.db", 0, 50);
   const char *ab = in_folder("ab.db"), *ba = in_folder("ba.db");
-  wlmi_text conflicts = {0};
+  HELD(wlmi_text) conflicts = {0};
   pin_in(a, bucket, 32, "x");
   pin_in(b, bucket, 32, "x"); /* equal pins are no conflict */
   pin_in(both, bucket, 32, "x");
@@ -72,14 +69,12 @@ TEST(merging_is_a_union_and_lists_conflicts) {
   assert_string_equal(conflicts.data,
                       "pin of v1 rows=9 mean=6 cv=1, p, n = 64 on cuda/sm_90/NVIDIA H200/132: y is "
                       "kept, x is not\n");
-  wlmi_text_release(&conflicts);
 }
 
 static void put_model(const char *path, const char *device_class, const char *data) {
   const wlmi_model_record record = {"m", 5, (void *)data, strlen(data)};
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put_model(store, device_class, &record));
-  wlmi_store_close(store);
 }
 
 static void assert_model(wlm_store *store, const char *device_class, const char *data) {
@@ -98,10 +93,9 @@ TEST(the_first_models_stay) {
   put_model(b, "cuda/one", "second");
   put_model(b, "cuda/two", "third");
   GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b}, 2, ab, NULL, &measurements));
-  GET(wlm_store *, store, wlmi_store_open(ab, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(ab, WLMI_STORE_READ, &store));
   assert_model(store, "cuda/one", "first");
   assert_model(store, "cuda/two", "third");
-  wlmi_store_close(store);
 }
 
 TEST(unreadable_sources_create_no_file) {
@@ -178,15 +172,13 @@ TEST(pins_are_exported_unchanged) {
   pin_in(a, "00000000000000110000000000000012", 32, "row_crc/cf=1,rows=4");
   pin_in(a, bucket, 128, "row \"quoted\"\\ \u00e9");
   pin_in(a, bucket, 32, "row_crc/cf=1,rows=4");
-  char *first = export_of(a);
+  WLM_FREED char *first = export_of(a);
   GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
   GET(int64_t, added, import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
   wlmi_store_close(store);
-  char *second = export_of(b);
+  WLM_FREED char *second = export_of(b);
   assert_string_equal(first, second);
-  wlm_string_free(first);
-  wlm_string_free(second);
 }
 
 static char said[1024]; /* what was logged */
@@ -206,7 +198,7 @@ TEST(contradicting_pins_of_one_import) {
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"y\"}\n"
       "{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"x\"}\n";
   wlmi_pin_record *pins;
-  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   *said = 0;
   wlm_set_log(keep_line, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, import_string(store, lines, "pins", NULL));
@@ -216,7 +208,6 @@ TEST(contradicting_pins_of_one_import) {
   assert_int_equal(count, 1);
   assert_string_equal(pins->variant, "x");
   wlmi_pins_free(pins, count);
-  wlmi_store_close(store);
 }
 
 TEST(wrong_pin_lines_are_refused) {
@@ -231,20 +222,18 @@ TEST(wrong_pin_lines_are_refused) {
       "{\"pin\":\"v1,rows=9,mean=6,cv=1\",\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
       "{\"pin\":7,\"class\":\"c\",\"problem\":\"p\",\"n\":32,\"variant\":\"v\"}",
   };
-  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     char text[512];
     snprintf(text, sizeof text, "{\"warploom\":\"tuned\",\"version\":1}\n%s\n", lines[i]);
     if (import_string(store, text, "pins", NULL) != WLM_ERR_PARSE) fail_msg("taken: %s", lines[i]);
     assert_contains(wlm_error_detail(), "pins:2: ");
   }
-  wlmi_store_close(store);
 }
 
 static void load_content(const char *path, wlmi_content *content) {
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_content_load(store, content));
-  wlmi_store_close(store);
 }
 
 TEST(differences_are_listed) {
@@ -290,8 +279,8 @@ TEST(differences_are_listed) {
 /* Samples 0 to 39 are stored again with a newer source; pruning removes their older measurements. */
 TEST(pruning_keeps_every_choice) {
   const char *a = store_of("a.db", 0, 60);
-  wlmi_content before, after;
-  GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
+  HELD(wlmi_content) before, after;
+  OWN(wlm_store, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int64_t i = 0; i < 40; i++) {
     wlmi_measurement_record record = sample_measurement(i);
     record.version = "0123456789abcdef0123456789abcdef";
@@ -303,7 +292,7 @@ TEST(pruning_keeps_every_choice) {
   GET(int64_t, removed, wlmi_store_prune(store, 0, &removed));
   assert_int_equal(removed, 40);
   assert_status(WLM_OK, wlmi_content_load(store, &after));
-  GET(wlmi_diff, diff, wlmi_diff_make(&before, &after, &diff));
+  HOLD(wlmi_diff, diff, wlmi_diff_make(&before, &after, &diff));
   assert_int_equal(diff.measurements.only_a, 40);
   assert_int_equal(diff.choice_count, 0);
   GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
@@ -312,10 +301,6 @@ TEST(pruning_keeps_every_choice) {
   assert_int_equal(removed, 0);
   wlmi_text faults = {0};
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
-  wlmi_store_close(store);
-  wlmi_diff_release(&diff);
-  wlmi_content_release(&before);
-  wlmi_content_release(&after);
 }
 
 /* A candidate of the one case that is stored and pruned. */
@@ -329,7 +314,7 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   char names[32][32];
   int64_t removed, kept = 0;
   assert_true(count <= 32);
-  GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(a, WLMI_STORE_WRITE, &store));
   for (int i = 0; i < count; i++) {
     wlmi_measurement_record record = sample_measurement(1);
     snprintf(names[i], sizeof names[i], "row_crc/cf=%d,rows=4", i + 1);
@@ -356,7 +341,6 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   wlmi_content_release(&content);
   assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
   assert_int_equal(removed, 0);
-  wlmi_store_close(store);
 }
 
 /* The prepared ones cost the same to prepare, and one of them failed. */
@@ -388,10 +372,9 @@ TEST(pruning_keeps_a_thin_case_whole) {
 
 static void assert_nearest(wlm_store *store, const char *arch, const char *name, int processors, const char *expected) {
   const wlmi_device_record device = {(char *)name, "cuda", (char *)arch, processors, 0};
-  wlmi_text nearest = {0};
+  HELD(wlmi_text) nearest = {0};
   assert_status(WLM_OK, wlmi_store_nearest_class(store, &device, &nearest));
   assert_string_equal(nearest.data, expected);
-  wlmi_text_release(&nearest);
 }
 
 TEST(the_nearest_class_is_of_the_same_chip) {
@@ -399,7 +382,7 @@ TEST(the_nearest_class_is_of_the_same_chip) {
     char *name, *arch;
     int processors;
   } devices[] = {{"NVIDIA H200", "sm_90", 132}, {"NVIDIA H100 PCIe", "sm_90", 114}, {"NVIDIA A100", "sm_80", 108}};
-  GET(wlm_store *, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(store_of("a.db", 0, 0), WLMI_STORE_WRITE, &store));
   assert_nearest(store, "sm_90", "NVIDIA H200", 132, "");
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
     wlmi_measurement_record record = sample_measurement((int64_t)i);
@@ -417,7 +400,6 @@ TEST(the_nearest_class_is_of_the_same_chip) {
   assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H100 PCIe/114");
   assert_nearest(store, "sm_90", "NVIDIA H200", 16, "");
   assert_nearest(store, "sm_100", "NVIDIA B200", 148, "");
-  wlmi_store_close(store);
 }
 
 EACH(folder_begin, folder_end)

@@ -20,13 +20,12 @@ static int setup(void **state) {
   folder_begin_in_memory(state);
   for (int i = 0; i < 2; i++) {
     snprintf(parts[i], sizeof parts[i], "%s/part-%d.db", folder.path, i);
-    GET(wlm_store *, store, wlmi_store_open(parts[i], WLMI_STORE_WRITE, &store));
+    OWN(wlm_store, store, wlmi_store_open(parts[i], WLMI_STORE_WRITE, &store));
     for (int64_t k = 0; k < EACH; k += 20) {
       wlmi_measurement_record records[20];
       for (int64_t j = 0; j < 20; j++) records[j] = sample_measurement(i * EACH + k + j);
       assert_status(WLM_OK, wlmi_store_put(store, records, 20));
     }
-    wlmi_store_close(store);
   }
   snprintf(merged, sizeof merged, "%s/merged.db", folder.path);
   return 0;
@@ -42,11 +41,10 @@ static int is_there(void) {
   wlmi_text faults = {0};
   int64_t count = 0;
   if (access(merged, F_OK)) return 0;
-  GET(wlm_store *, store, wlmi_store_open(merged, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(merged, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_int_equal(count, 2 * EACH);
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
-  wlmi_store_close(store);
   return 1;
 }
 

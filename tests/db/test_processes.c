@@ -53,10 +53,9 @@ static wlm_status mark(void *user, const char *id, const wlmi_measurement_record
 static marks marks_of(const char *path, int64_t size) {
   wlmi_text faults = {0};
   marks all = {calloc((size_t)size, 1), size, 0};
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, mark, &all));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
-  wlmi_store_close(store);
   return all;
 }
 
@@ -171,7 +170,7 @@ TEST_BETWEEN(a_file_system_without_locks, setup, folder_end) {
 /* However few descriptors there are, the error says that there are too few. */
 TEST_BETWEEN(too_few_descriptors, setup, folder_end) {
   struct rlimit usual, few;
-  wlm_store *store = NULL;
+  OWNED(wlm_store) *store = NULL;
   int refusals = 0;
   put_samples(folder.file, 3);
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
@@ -186,7 +185,6 @@ TEST_BETWEEN(too_few_descriptors, setup, folder_end) {
   }
   assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
   assert_true(refusals > 0);
-  wlmi_store_close(store);
 }
 
 static wlmi_schema impatient;
@@ -411,12 +409,11 @@ TEST_BETWEEN(settings_are_as_documented, setup, folder_end) {
   static const struct {
     const char *pragma, *value;
   } settings[] = {{"PRAGMA journal_mode", "delete"}, {"PRAGMA synchronous", "2"}, {"PRAGMA locking_mode", "normal"}};
-  GET(wlm_store *, store, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     GET(sqlite3_stmt *, row, wlmi_sqlite_prepare(store->db, settings[i].pragma, &row));
     GET(int, found, wlmi_sqlite_step(row, &found));
     assert_string_equal(wlmi_sqlite_text(row, 0), settings[i].value);
     sqlite3_finalize(row);
   }
-  wlmi_store_close(store);
 }

@@ -9,7 +9,7 @@
 
 TEST(the_canonical_line_is_pinned) {
   wlmi_measurement_record record = sample_measurement(0);
-  wlmi_text line = {0};
+  HELD(wlmi_text) line = {0};
   char id[WLMI_HASH_HEX];
   wlmi_measurement_line(&record, &line);
   assert_string_equal(
@@ -30,17 +30,15 @@ TEST(the_canonical_line_is_pinned) {
   *members = '{';
   wlmi_hash_to_hex(wlmi_hash_bytes(members, strlen(members)), hex);
   assert_string_equal(id, hex);
-  wlmi_text_release(&line);
 }
 
 /* The canonical line has prepare_ps only if it is not 0, so ids made before the field existed stay valid. */
 TEST(prepare_ps_is_in_the_line_if_not_0) {
   wlmi_measurement_record record = sample_measurement(0);
-  wlmi_text line = {0};
+  HELD(wlmi_text) line = {0};
   record.prepare_ps = 2500;
   wlmi_measurement_line(&record, &line);
   assert_contains(line.data, "\"spread_ps\":1000,\"prepare_ps\":2500,\"samples\":9,");
-  wlmi_text_release(&line);
 }
 
 TEST(every_field_is_part_of_the_id) {
@@ -120,7 +118,7 @@ TEST(the_list_has_all_columns_of_the_schema) {
     assert_status(WLM_OK, wlmi_sqlite_run(db, wlmi_schema_tuned.steps[step]));
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
     const char *listed[WLMI_FIELD_COUNT];
-    wlmi_text found = {0}, expected = {0};
+    HELD(wlmi_text) found = {0}, expected = {0};
     size_t count = 0;
     for (int i = 0; i < WLMI_FIELD_COUNT; i++)
       if (wlmi_fields[i].of & tables[t].of) listed[count++] = wlmi_fields[i].column;
@@ -128,8 +126,6 @@ TEST(the_list_has_all_columns_of_the_schema) {
     for (size_t i = 0; i < count; i++) wlmi_text_printf(&expected, ",%s", listed[i]);
     columns_of(db, tables[t].table, &found);
     assert_string_equal(found.data, expected.data);
-    wlmi_text_release(&found);
-    wlmi_text_release(&expected);
   }
   sqlite3_close(db);
 }
@@ -155,14 +151,12 @@ TEST(reals_survive_print_and_parse) {
   for (int i = 0; i < 20000; i++) {
     uint64_t bits = draw(&seed);
     const wlmi_content written = {.records = &record, .count = 1};
-    wlmi_text text = {0};
+    HELD(wlmi_text) text = {0};
     memcpy(&record.max_rel_err, &bits, sizeof bits);
     if (!(record.max_rel_err >= 0 && record.max_rel_err < 1e18)) continue;
     assert_status(WLM_OK, wlmi_lines_write(&written, &text));
-    GET(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
+    HOLD(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
     assert_true(read.count == 1 && read.records->max_rel_err == record.max_rel_err);
-    wlmi_content_release(&read);
-    wlmi_text_release(&text);
   }
 }
 

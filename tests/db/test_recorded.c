@@ -94,7 +94,7 @@ TEST(each_problem_is_stored_once) {
 
 /* Recording stores the whole list or nothing; a list with an impossible problem is refused. */
 TEST(impossible_ones_are_refused) {
-  wlm_store *store = store_of("a.db", 0, 0);
+  OWNED(wlm_store) *store = store_of("a.db", 0, 0);
   static const char *const says[] = {"recorded must", "problem must", "n must", "rows must", "longest must", "cv must"};
   for (int i = 0; i < 6; i++) {
     wlmi_recorded two[2] = {sample(1), sample(2)};
@@ -108,13 +108,12 @@ TEST(impossible_ones_are_refused) {
     assert_contains(wlm_error_detail(), says[i]);
   }
   assert_int_equal(count_of(store, NULL), 0);
-  wlmi_store_close(store);
 }
 
 /* Lines, the database and pins have one rule. Larger sizes overflowed when a matrix was to be made from them. */
 TEST(sizes_near_2_to_63_are_refused) {
   static const int64_t sizes[] = {WLMI_MOST_SIZE, WLMI_MOST_SIZE + 1, INT64_MAX};
-  wlm_store *store = store_of("a.db", 0, 0);
+  OWNED(wlm_store) *store = store_of("a.db", 0, 0);
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int field = 0; field < 5; field++) {
       wlmi_recorded recorded = sample(1);
@@ -146,32 +145,23 @@ TEST(sizes_near_2_to_63_are_refused) {
       wlmi_text_release(&text);
       if (is_good) wlmi_stand_in_name(s, name); /* does not overflow */
     }
-  wlmi_store_close(store);
 }
 
 TEST(export_and_import_keep_them) {
-  wlm_store *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
+  OWNED(wlm_store) *a = store_of("a.db", 0, 30), *b = store_of("b.db", 20, 50), *c = store_of("c.db", 0, 0);
   const wlmi_measurement_record record = sample_measurement(3);
   assert_status(WLM_OK, wlmi_store_put(a, &record, 1));
-  char *text_a = export_of(a), *text_b = export_of(b);
+  WLM_FREED char *text_a = export_of(a), *text_b = export_of(b);
   assert_contains(text_a, "\n{\"recorded\":\"class '1'\",\"fingerprint\":\"");
   GET(int64_t, added, import_string(c, text_a, "a", &added));
-  char *text_c = export_of(c);
+  WLM_FREED char *text_c = export_of(c);
   assert_string_equal(text_a, text_c);
   assert_int_equal(added, 1);
   assert_status(WLM_OK, import_string(a, text_b, "b", &added));
   assert_status(WLM_OK, import_string(b, text_a, "a", &added));
-  char *ab = export_of(a), *ba = export_of(b);
+  WLM_FREED char *ab = export_of(a), *ba = export_of(b);
   assert_string_equal(ab, ba);
   assert_int_equal(count_of(a, NULL), 50);
-  wlm_string_free(text_a);
-  wlm_string_free(text_b);
-  wlm_string_free(text_c);
-  wlm_string_free(ab);
-  wlm_string_free(ba);
-  wlmi_store_close(a);
-  wlmi_store_close(b);
-  wlmi_store_close(c);
 }
 
 TEST(malformed_lines_are_named) {
@@ -186,7 +176,7 @@ TEST(malformed_lines_are_named) {
                {",\"n\":0}", ",\"n\":0,\"id\":\"x\"}", "unknown key id"},
                {",\"n\":0}", ",\"n\":0.5}", "n must be"},
                {"\"longest\":", "\"longest\":9", "longest must not be greater than nnz"}};
-  wlm_store *store = store_of("a.db", 0, 1), *other = store_of("b.db", 0, 0);
+  OWNED(wlm_store) *store = store_of("a.db", 0, 1), *other = store_of("b.db", 0, 0);
   char *text = export_of(store), wrong[2048];
   int64_t added;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -199,8 +189,6 @@ TEST(malformed_lines_are_named) {
   }
   assert_int_equal(count_of(other, NULL), 0);
   wlm_string_free(text);
-  wlmi_store_close(store);
-  wlmi_store_close(other);
 }
 
 TEST(files_merge_and_differ) {
@@ -294,7 +282,7 @@ TEST(older_files_are_read) {
  * undamaged. */
 TEST(kills_lose_no_complete_list) {
   enum { KILLS = 25, TENS = 40 };
-  wlmi_text faults = {0};
+  HELD(wlmi_text) faults = {0};
   int64_t most = 0;
   for (int i = 0; i < KILLS; i++) {
     int how;
@@ -325,7 +313,6 @@ TEST(kills_lose_no_complete_list) {
     wlmi_store_close(store);
   }
   print_message("%lld were recorded in spite of %d kills\n", (long long)most, KILLS);
-  wlmi_text_release(&faults);
 }
 
 EACH(folder_begin, folder_end)

@@ -37,13 +37,11 @@ static int teardown(void **state) {
 
 /* Opens and checks the store, and counts its measurements. */
 static int64_t count_right(const char *path) {
-  wlmi_text faults = {0};
+  HELD(wlmi_text) faults = {0};
   int64_t count = 0;
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, each_measurement(store, NULL, must_be_sample, &count));
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
-  wlmi_store_close(store);
-  wlmi_text_release(&faults);
   return count;
 }
 
@@ -60,7 +58,7 @@ static wlmi_store_repair_result result; /* of the last repair */
 /* Repairs and checks all that the repair promises. Returns the number of measurements kept, or -1 if nothing could
  * be read and the file is unchanged. */
 static int64_t repair(const char *path, const unsigned char *before, size_t size) {
-  wlmi_text faults = {0}, kept_as = {0};
+  HELD(wlmi_text) faults = {0}, kept_as = {0};
   int64_t kept = -1;
   wlm_status status = wlmi_store_repair(path, &faults, &kept_as, &result);
   if (status != WLM_OK) {
@@ -76,8 +74,6 @@ static int64_t repair(const char *path, const unsigned char *before, size_t size
       assert_int_equal(kept, ROWS);
     }
   }
-  wlmi_text_release(&faults);
-  wlmi_text_release(&kept_as);
   return kept;
 }
 
@@ -160,7 +156,7 @@ TEST(changed_values_are_left_out_and_pins_kept) {
     free(bytes);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
     assert_int_equal(result.lost, ROWS - count); /* each is counted once, though they are read in both directions */
-    GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
+    OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_store_load_pins(store, NULL, &pins, &count));
     assert_int_equal(count, 1);
     assert_string_equal(pins[0].variant, pin.variant);
@@ -170,7 +166,6 @@ TEST(changed_values_are_left_out_and_pins_kept) {
     assert_true(models->made_at == model.made_at && models->size == model.size);
     assert_memory_equal(models->data, model.data, model.size);
     wlmi_model_records_free(models, count);
-    wlmi_store_close(store);
   }
 }
 
@@ -178,7 +173,7 @@ TEST(changed_values_are_left_out_and_pins_kept) {
 TEST(no_damaged_file_is_overwritten) {
   const char *path = folder_file(&folder, "again.db");
   for (int i = 0; i < 3; i++) {
-    wlmi_text faults = {0}, kept_as = {0};
+    HELD(wlmi_text) faults = {0}, kept_as = {0};
     static const char *const names[] = {"again.db.damaged", "again.db.damaged-2", "again.db.damaged-3"};
     unsigned char *bytes = malloc(whole_size);
     memcpy(bytes, whole, whole_size);
@@ -188,8 +183,6 @@ TEST(no_damaged_file_is_overwritten) {
     assert_string_equal(kept_as.data, in_folder(names[i]));
     assert_bytes(kept_as.data, bytes, whole_size);
     free(bytes);
-    wlmi_text_release(&faults);
-    wlmi_text_release(&kept_as);
   }
 }
 
@@ -217,7 +210,7 @@ TEST(a_killed_repair_loses_nothing) {
   const int64_t expected = repair(path, bytes, whole_size);
   int finished = 0;
   for (int i = 0; i < KILLS; i++) {
-    wlmi_text faults = {0}, kept_as = {0};
+    HELD(wlmi_text) faults = {0}, kept_as = {0};
     struct timespec wait = {0, (long)(draw(&seed) % 150000000)};
     write_whole(path, bytes, whole_size);
     pid_t child = fork();
@@ -229,8 +222,6 @@ TEST(a_killed_repair_loses_nothing) {
     finished += WIFEXITED(ended);
     assert_status(WLM_OK, wlmi_store_repair(path, &faults, &kept_as, &result));
     assert_int_equal(count_right(path), expected);
-    wlmi_text_release(&faults);
-    wlmi_text_release(&kept_as);
   }
   print_message("%d of %d repairs were killed\n", KILLS - finished, KILLS);
   free(bytes);
@@ -249,7 +240,7 @@ TEST(the_target_of_a_symbolic_link_is_repaired) {
   memcpy(bytes, whole, whole_size);
   memset(bytes + whole_size - PAGE, 0xa5, PAGE);
   write_whole(target, bytes, whole_size);
-  wlmi_text faults = {0}, kept_as = {0};
+  HELD(wlmi_text) faults = {0}, kept_as = {0};
   GET(wlmi_store_repair_result, result, wlmi_store_repair(link, &faults, &kept_as, &result));
   assert_true(result.kept > 0);
   assert_contains(kept_as.data, "/elsewhere/bad.db.damaged");
@@ -257,8 +248,6 @@ TEST(the_target_of_a_symbolic_link_is_repaired) {
   assert_int_equal(lstat(link, &info), 0);
   assert_true(S_ISLNK(info.st_mode));
   assert_int_equal(count_right(target), result.kept);
-  wlmi_text_release(&faults);
-  wlmi_text_release(&kept_as);
   free(bytes);
 }
 

@@ -81,7 +81,7 @@ TEST(reading_gives_what_was_put) {
 }
 
 TEST(equal_measurements_are_one_row) {
-  wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
+  OWNED(wlm_store) *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(0), sample_measurement(0)};
   const wlmi_content content = {.records = records, .count = 3};
   records[2].time_ps++;
@@ -91,11 +91,10 @@ TEST(equal_measurements_are_one_row) {
   assert_int_equal(added, 0);
   GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_int_equal(counts.measurements, 2);
-  wlmi_store_close(store);
 }
 
 TEST(a_put_is_all_or_nothing) {
-  wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
+  OWNED(wlm_store) *store = store_with(folder_file(&folder, "tuned.db"), 0);
   wlmi_measurement_record records[3] = {sample_measurement(0), sample_measurement(1), sample_measurement(2)};
   records[2].time_ps = 0;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_store_put(store, records, 3));
@@ -104,11 +103,10 @@ TEST(a_put_is_all_or_nothing) {
   records[2].time_ps = 1;
   assert_status(WLM_OK, wlmi_store_put(store, records, 3)); /* the store still works */
   assert_status(WLM_OK, wlmi_store_put(store, NULL, 0));
-  wlmi_store_close(store);
 }
 
 TEST(a_put_without_memory_says_so) {
-  wlm_store *store = store_with(folder_file(&folder, "tuned.db"), 0);
+  OWNED(wlm_store) *store = store_with(folder_file(&folder, "tuned.db"), 0);
   int64_t failed = 1, refused = 0;
   for (int64_t k = 1; failed; k++) {
     const wlmi_measurement_record record = sample_measurement(k);
@@ -119,7 +117,6 @@ TEST(a_put_without_memory_says_so) {
     refused += status != WLM_OK;
   }
   assert_true(refused > 0);
-  wlmi_store_close(store);
 }
 
 TEST(loading_copies_and_keeps_no_lock) {
@@ -285,12 +282,11 @@ TEST(version_1_migrates_with_prepare_ps_0) {
 TEST(the_schema_states_its_own_number) {
   const wlmi_schema *schemas[] = {&wlmi_schema_tuned, &wlmi_schema_kernels};
   for (int i = 0; i < 2; i++) {
-    GET(sqlite3 *, db, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLMI_STORE_WRITE, schemas[i], &db));
+    OWN(sqlite3, db, wlmi_database_open(folder_file(&folder, i ? "b" : "a"), WLMI_STORE_WRITE, schemas[i], &db));
     GET(int64_t, value, wlmi_sqlite_integer(db, "PRAGMA user_version", &value));
     assert_int_equal(value, schemas[i]->version);
     assert_status(WLM_OK, wlmi_sqlite_integer(db, "PRAGMA application_id", &value));
     assert_int_equal(value, schemas[i]->application_id);
-    sqlite3_close(db);
   }
 }
 
@@ -358,10 +354,9 @@ TEST(read_only_files_and_folders) {
 }
 
 static void assert_default(wlm_status (*path_of)(wlmi_text *), wlm_status expected, const char *path) {
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   assert_status(expected, path_of(&text));
   if (path) assert_string_equal(text.data, path);
-  wlmi_text_release(&text);
 }
 
 TEST(default_paths_follow_xdg) {

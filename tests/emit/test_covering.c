@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/problem/message.h"
-#include "support/asserts.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
+#include "support/own.h"
 
 static wlmi_generator *generator;
 static covering sets[2]; /* [0] for CUDA, [1] for the host */
@@ -181,9 +181,8 @@ static int has_operand(const covering_entry *entry, wlm_place place, wlm_width w
 
 static int has_result(const covering_entry *entry, wlmi_result_kind kind) {
   int found = 0;
-  GET(wlmi_message, message, wlmi_message_parse(entry->spec.custom, &message));
+  HOLD(wlmi_message, message, wlmi_message_parse(entry->spec.custom, &message));
   for (int i = 0; i < message.results; i++) found |= message.result[i].kind == kind;
-  wlmi_message_release(&message);
   return found;
 }
 
@@ -330,10 +329,9 @@ static void check_variant(const char *variant, const wlm_problem *served) {
 }
 
 static int64_t check_variants_of(const wlmi_limits *limits, const wlmi_spec *spec) {
-  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, spec, limits, &names));
+  OWN(wlmi_candidates, names, wlmi_generator_describe(generator, spec, limits, &names));
   int64_t count = names->count;
   for (int64_t i = 0; i < count; i++) check_variant(names->candidates[i].variant, &spec->problem);
-  wlmi_candidates_drop(names);
   return count;
 }
 
@@ -359,7 +357,7 @@ static void test_every_variant(void **state) {
 
 static void test_the_same_seed_gives_the_same_set(void **state) {
   (void)state;
-  GET(covering, again, covering_make(generator, &emit_cuda, 1, 0, &again));
+  HOLD(covering, again, covering_make(generator, &emit_cuda, 1, 0, &again));
   assert_int_equal(again.count, sets[0].count);
   for (int64_t i = 0; i < again.count; i++) {
     char a[512], b[512];
@@ -367,7 +365,6 @@ static void test_the_same_seed_gives_the_same_set(void **state) {
     covering_describe(&sets[0].entries[i], b, sizeof b);
     assert_string_equal(a, b);
   }
-  covering_release(&again);
 }
 
 int main(int argc, char **argv) {

@@ -97,9 +97,8 @@ TEST(test_passes_and_prepared_bytes) {
              "return { target = \"host\", summary = \"test\", parameters = { { \"x\", { 1 } } },\n"
              "  passes = function() return { %s } end, prepared = function() return %s end }\n",
              cases[i].passes, cases[i].prepared);
-    char *source = emit(family, good_kernel, &emit_host, cases[i].message);
+    WLM_FREED char *source = emit(family, good_kernel, &emit_host, cases[i].message);
     assert_int_equal(source == NULL, cases[i].message != NULL);
-    wlmi_free(source);
   }
 }
 
@@ -174,9 +173,8 @@ TEST(test_family_errors_name_the_file) {
 /* ---- versions ---------------------------------------------------------------------------------------- */
 
 static void read_version(const char *path, const char *family, char version[WLMI_HASH_HEX]) {
-  GET(wlmi_generator *, generator, wlmi_generator_create(path, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(path, &generator));
   strcpy(version, wlmi_family_version(wlmi_generator_families(generator), family));
-  wlmi_generator_destroy(generator);
 }
 
 /* The number of a family of the library; the content of a family of a folder, whatever its number is. */
@@ -217,8 +215,8 @@ TEST(test_versions) {
 /* Fails if the page, from `heading` on, does not have each of the words. */
 static void check_words(const char *heading, char *words) {
   size_t size;
-  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
-  char *page = strndup(raw, size);
+  FREED char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
+  FREED char *page = strndup(raw, size);
   const char *part = strstr(page, heading);
   int count = 0;
   if (!part) fail_msg("docs/adding-a-family.md has no %s", heading);
@@ -231,8 +229,6 @@ static void check_words(const char *heading, char *words) {
     if (!at) fail_msg("docs/adding-a-family.md does not describe '%s' from %s on", word, heading);
   }
   assert_true(count > 3);
-  free(page);
-  free(raw);
 }
 
 /* The names that a family sees, which this one puts into the name of a field that is refused. */
@@ -312,13 +308,13 @@ static void check_lines(const wlmi_program *program) {
 
 TEST(test_emitted_lines_have_template_lines) {
   const wlmi_limits *const limits[] = {&emit_cuda, &emit_host};
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   int64_t checked = 0;
   for (int i = 0; i < 4; i++) {
     wlmi_spec spec = emit_spec(128);
     spec.problem.sampling.sample = i / 2 ? WLM_SAMPLE_FASTRAND : WLM_SAMPLE_NONE;
     spec.problem.sampling.width = 32;
-    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
+    OWN(wlmi_candidates, names, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
     for (int64_t k = 0; k < names->count; k++) {
       wlmi_program program;
       assert_status(WLM_OK,
@@ -327,10 +323,8 @@ TEST(test_emitted_lines_have_template_lines) {
       wlmi_program_release(&program);
       checked++;
     }
-    wlmi_candidates_drop(names);
   }
   assert_true(checked > 50);
-  wlmi_generator_destroy(generator);
 }
 
 /* The mistake comes after lines that are emitted three times and lines that are not emitted. */
@@ -351,11 +345,10 @@ TEST(test_compiler_errors_name_the_template) {
   void *image;
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k)");
-  char *source = emit(good_family, kernel, &emit_host, NULL);
+  WLM_FREED char *source = emit(good_family, kernel, &emit_host, NULL);
   assert_status(WLM_ERR_COMPILE, wlmi_host_compile(source, &image, &size));
   assert_contains(wlm_error_detail(), "mine/kernel.c.in:9:");
   assert_contains(wlm_error_detail(), "planted_mistake");
-  wlmi_free(source);
 }
 
 TEST(test_nvrtc_errors_name_the_template) {
@@ -369,9 +362,8 @@ TEST(test_nvrtc_errors_name_the_template) {
   void *image;
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k, 32)");
-  char *source = emit(family, kernel, &emit_cuda, NULL);
+  WLM_FREED char *source = emit(family, kernel, &emit_cuda, NULL);
   assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, &image, &size, NULL));
   assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
-  wlmi_free(source);
 }

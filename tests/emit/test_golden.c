@@ -77,7 +77,7 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
   wlmi_hasher *hasher = wlmi_hasher_create();
   assert_non_null(hasher);
   for (int64_t i = 0; i < count; i++) {
-    GET(wlmi_program, program, wlmi_generator_emit(emit_generator, candidates[i].variant, spec, limits, &program));
+    HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, candidates[i].variant, spec, limits, &program));
     add_kernel(hasher, &program);
     const size_t size = strlen(program.source);
     if (!i) {
@@ -86,7 +86,6 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
       snprintf(path, sizeof path, "%s/%.*s.%s.txt", folder_now, family, first, problem);
       write_whole(path, program.source, size);
     }
-    wlmi_program_release(&program);
   }
   wlmi_hash_to_hex(wlmi_hasher_result(hasher), hex);
   wlmi_hasher_destroy(hasher);
@@ -97,13 +96,12 @@ static void add_row(const wlmi_candidate *candidates, int64_t count, const wlmi_
 
 static void add_rows(const struct problem *p, const wlmi_limits *limits, wlmi_text *rows) {
   const wlmi_spec spec = spec_of(p);
-  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(emit_generator, &spec, limits, &names));
+  OWN(wlmi_candidates, names, wlmi_generator_describe(emit_generator, &spec, limits, &names));
   for (int64_t i = 0, end; i < names->count; i = end) {
     const wlmi_candidate *first = &names->candidates[i];
     for (end = i + 1; end < names->count && names->candidates[end].value.family == first->value.family;) end++;
     add_row(first, end - i, &spec, limits, p->name, rows);
   }
-  wlmi_candidates_drop(names);
 }
 
 static void every_family_has_a_row(const char *rows) {

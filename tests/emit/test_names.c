@@ -8,7 +8,7 @@ TEST(test_names_become_canonical) {
   static const char *const spellings[] = {"row_crc/cf=2,rows=4", "row_crc/rows=4,cf=2"};
   const wlmi_spec spec = emit_spec(64);
   for (int i = 0; i < 2; i++) {
-    GET(wlmi_program, program, wlmi_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
+    HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, spellings[i], &spec, &emit_cuda, &program));
     assert_string_equal(program.variant, "row_crc/cf=2,rows=4");
     assert_string_equal(program.split, "none");
     assert_int_equal(program.pass_count, 1);
@@ -18,7 +18,6 @@ TEST(test_names_become_canonical) {
     assert_int_equal(program.passes[0].columns_per_block, 64);
     assert_int_equal(program.passes[0].threads, 128);
     assert_true(program.deterministic);
-    wlmi_program_release(&program);
   }
 }
 
@@ -72,7 +71,7 @@ TEST(test_refusals_give_reasons) {
        "bytes of shared memory, the device has"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text reason = {0};
+    HELD(wlmi_text) reason = {0};
     wlmi_spec spec = emit_spec(cases[i].n);
     spec.problem.sampling.sample = cases[i].sample;
     spec.problem.sampling.width = cases[i].width;
@@ -87,7 +86,6 @@ TEST(test_refusals_give_reasons) {
                     wlmi_generator_emit(emit_generator, cases[i].variant, &spec, limits, &program));
       assert_contains(wlm_error_detail(), cases[i].reason);
     }
-    wlmi_text_release(&reason);
   }
 }
 
@@ -95,10 +93,9 @@ TEST(test_a_small_device_has_fewer_candidates) {
   wlmi_limits small = emit_cuda;
   small.threads_per_block = 128;
   const wlmi_spec spec = emit_spec(64);
-  wlmi_text reason = {0};
+  HELD(wlmi_text) reason = {0};
   assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, "row_crc/cf=1,rows=8", &spec, &small, &reason));
   assert_string_equal(reason.data, "needs 256 threads a block, the device has 128");
-  wlmi_text_release(&reason);
 }
 
 static int64_t count_prefix(const wlmi_candidate_list *names, const char *prefix) {
@@ -111,7 +108,7 @@ TEST(test_candidates) {
   static const struct { int64_t n, crc, naive; } cases[] = {{16, 2, 8}, {32, 2, 8}, {33, 8, 8}, {128, 8, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = emit_spec(cases[i].n);
-    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &names));
+    OWN(wlmi_candidates, names, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &names));
     assert_int_equal(count_prefix(names, "row_crc/"), cases[i].crc);
     assert_int_equal(count_prefix(names, "row_naive/"), cases[i].naive);
     assert_int_equal(count_prefix(names, "host_"), 0);
@@ -125,7 +122,6 @@ TEST(test_candidates) {
       for (int64_t j = 0; j < k; j++)
         assert_string_not_equal(names->candidates[j].variant, names->candidates[k].variant);
     }
-    wlmi_candidates_drop(names);
   }
 }
 
@@ -148,11 +144,10 @@ TEST(test_half_of_the_widest_vector) {
                {"merge_path/items=256,lanes=16,vector=4,batch=4,prepared=0", 64, WLM_F16, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_spec spec = emit_spec(cases[i].n);
-    wlmi_text reason = {0};
+    HELD(wlmi_text) reason = {0};
     spec.problem.dense_type = spec.value_type = cases[i].type;
     assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, cases[i].variant, &spec, &emit_cuda, &reason));
     if ((reason.size == 0) != cases[i].valid) fail_msg("case %zu: %s", i, reason.data ? reason.data : "valid");
-    wlmi_text_release(&reason);
   }
 }
 
@@ -163,14 +158,12 @@ TEST(test_no_columns) {
     spec.problem.operation = i & 2 ? WLM_SDDMM : WLM_SPMM;
     if (i & 4) spec.problem.sampling = (wlm_sampling){WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 16};
     const wlmi_limits *limits = i & 1 ? &emit_host : &emit_cuda;
-    GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, limits, &list));
+    OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, limits, &list));
     assert_true(list->count > 0);
     for (int64_t k = 0; k < list->count; k++) {
-      wlmi_program program;
-      assert_status(WLM_OK, wlmi_generator_emit(emit_generator, list->candidates[k].variant, &spec, limits, &program));
-      wlmi_program_release(&program);
+      HOLD(wlmi_program, program,
+           wlmi_generator_emit(emit_generator, list->candidates[k].variant, &spec, limits, &program));
     }
-    wlmi_candidates_drop(list);
   }
 }
 
@@ -217,21 +210,19 @@ TEST(test_backward_of_a_sample) {
                {1, 0, 1, 1, {"sddmm_host/"}}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_spec spec = emit_spec(64);
-    const wlmi_candidate_list *names;
     int64_t found = 0;
     spec.problem.operation = cases[i].sddmm ? WLM_SDDMM : WLM_SPMM;
     spec.problem.transpose = !cases[i].sddmm;
     spec.problem.policy.deterministic = cases[i].deterministic;
     spec.problem.sampling = (wlm_sampling){WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 32};
-    assert_status(WLM_OK,
-                  wlmi_generator_describe(emit_generator, &spec, cases[i].host ? &emit_host : &emit_cuda, &names));
+    OWN(wlmi_candidates, names,
+        wlmi_generator_describe(emit_generator, &spec, cases[i].host ? &emit_host : &emit_cuda, &names));
     for (int k = 0; k < cases[i].families; k++) {
       const int64_t count = count_prefix(names, cases[i].names[k]);
       assert_true(count > 0);
       found += count;
     }
     assert_int_equal(found, names->count);
-    wlmi_candidates_drop(names);
   }
 }
 
@@ -239,22 +230,20 @@ TEST(test_backward_of_a_sample) {
 TEST(test_operators) {
   wlmi_spec spec = emit_spec(128);
   for (int reduce = WLM_SUM; reduce < WLM_CUSTOM; reduce++) {
-    wlmi_text reason = {0};
+    HELD(wlmi_text) reason = {0};
     spec.problem.reduce = (wlm_reduce)reduce;
     assert_status(
         WLM_OK, wlmi_generator_refusal(emit_generator, "host_nnz/nonzeros=1024,tile=128", &spec, &emit_host, &reason));
     assert_int_equal(reason.size, 0);
-    wlmi_text_release(&reason);
   }
 }
 
 TEST(test_list) {
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   assert_status(WLM_OK, wlmi_generator_list(emit_generator, &text));
   assert_contains(text.data, "row_crc (cuda; splits a row: none; 8 variants)");
   assert_contains(text.data, "    cf = 1, 2, 4, 8\n");
   assert_contains(text.data, "host_nnz (host; splits a row: carry;");
-  wlmi_text_release(&text);
 }
 
 static void *emit_many(void *user) {
@@ -275,14 +264,13 @@ static void *emit_many(void *user) {
 TEST(test_several_threads) {
   pthread_t threads[4];
   const wlmi_spec spec = emit_spec(128);
-  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
+  HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, "row_crc/cf=4,rows=8", &spec, &emit_cuda, &program));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, emit_many, program.source), 0);
   for (int i = 0; i < 4; i++) {
     void *failed;
     pthread_join(threads[i], &failed);
     assert_null(failed);
   }
-  wlmi_program_release(&program);
 }
 
 GROUP(emit_begin, emit_end)

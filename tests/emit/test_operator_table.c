@@ -43,14 +43,13 @@ static void make_arrays(wlmi_text *table) {
 /* From lines of `show --list`: "row_crc (cuda; ..." and, behind it, "    a warp a row". */
 static void make_ideas(wlmi_text *table) {
   char name[64] = "";
-  wlmi_text list = {0};
+  HELD(wlmi_text) list = {0};
   assert_status(WLM_OK, wlmi_generator_list(emit_generator, &list));
   wlmi_text_puts(table, "| family | idea |\n|---|---|\n");
   for (char *line = strtok(list.data, "\n"); line; line = strtok(NULL, "\n")) {
     if (*line == ' ' && *name) wlmi_text_printf(table, "| `%s` | %s |\n", name, line + strspn(line, " "));
     if (*line == ' ' || sscanf(line, "%63[a-z0-9_]", name) != 1) *name = 0;
   }
-  wlmi_text_release(&list);
 }
 
 #define MADE "made by `cmake --build build/release --target operator-table` -->\n"
@@ -73,13 +72,12 @@ static char *read_page(const page_table *t, char **table, char **after) {
 }
 
 static void update(const char *text, const char *old, const char *after, const wlmi_text *table) {
-  wlmi_text whole = {0};
+  HELD(wlmi_text) whole = {0};
   wlmi_text_append(&whole, text, (size_t)(old - text));
   wlmi_text_append(&whole, table->data, table->size);
   wlmi_text_puts(&whole, after);
   assert_false(whole.failed);
   write_whole(page, whole.data, whole.size);
-  wlmi_text_release(&whole);
 }
 
 static void page_has(const page_table *t) {
@@ -130,10 +128,9 @@ static covering_entry entry_of(const char *variant) {
 
 static void expect_row(const covering_entry *entries, int64_t count, const char *row) {
   const covering set = {.entries = (covering_entry *)entries, .count = count};
-  wlmi_text table = {0};
+  HELD(wlmi_text) table = {0};
   assert_status(WLM_OK, operator_table_write(emit_generator, &set, 1, &table));
   if (!strstr(table.data, row)) fail_msg("no row '%s' in\n%s", row, table.data);
-  wlmi_text_release(&table);
 }
 
 TEST(rows_list_the_properties_of_entries) {

@@ -25,13 +25,12 @@ static char *source_of(const char *variant, const wlmi_limits *limits, const wlm
 
 static void expect_in(const char *custom, const char *activation, int bias, const char *const *texts) {
   const wlmi_spec spec = own_spec(16, custom, activation, bias);
-  char *source = source_of(host_row, &emit_host, &spec);
+  WLM_FREED char *source = source_of(host_row, &emit_host, &spec);
   for (; *texts; texts++) {
     int absent = **texts == '!';
     if ((strstr(source, *texts + absent) != NULL) == absent)
       fail_msg("%s%s:\n%s", absent ? "there is " : "there is no ", *texts + absent, source);
   }
-  wlm_string_free(source);
 }
 
 TEST(blocks) {
@@ -64,7 +63,7 @@ TEST(blocks) {
 /* Inserting a user's expression does not change the numbers of the lines behind it. */
 TEST(lines_keep_their_numbers) {
   const wlmi_spec spec = own_spec(16, "message=b*a;init=0;reduce=acc+x", NULL, 0);
-  char *source = source_of(host_row, &emit_host, &spec);
+  WLM_FREED char *source = source_of(host_row, &emit_host, &spec);
   int64_t line = 0, in_block = 0, checked = 0;
   for (char *at = strtok(source, "\n"); at; at = strtok(NULL, "\n"), line++) {
     long long number;
@@ -76,7 +75,6 @@ TEST(lines_keep_their_numbers) {
     checked += number != 1;
   }
   assert_int_equal(checked, 3);
-  wlm_string_free(source);
 }
 
 /* A user-defined sum of products gives the same kernel as the built-in one, except for #line directives. */
@@ -85,12 +83,11 @@ TEST(user_sum_equals_the_built_in_one) {
                                   "row_vec/lanes=8,vector=4,batch=4"};
   const wlmi_spec built_in = emit_spec(32), own = own_spec(32, "init=0;reduce=acc+x;combine=reduce", NULL, 0);
   for (int i = 0; i < 2; i++) {
-    char *expected = source_of(variants[i], &emit_cuda, &built_in), *got = source_of(variants[i], &emit_cuda, &own);
+    WLM_FREED char *expected = source_of(variants[i], &emit_cuda, &built_in),
+                   *got = source_of(variants[i], &emit_cuda, &own);
     const char *const kernel = strstr(expected, "/kernel.cu.in"), *own_kernel = strstr(got, "/kernel.cu.in");
     assert_non_null(kernel);
     assert_string_equal(kernel, own_kernel);
-    wlm_string_free(expected);
-    wlm_string_free(got);
   }
 }
 
@@ -116,13 +113,11 @@ TEST(rows_are_not_split_without_combine) {
     assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &whole, targets[i], &names));
     assert_true(names->count > 1);
     for (int64_t k = 0; k < names->count; k++) {
-      wlmi_program program;
-      assert_status(WLM_OK,
-                    wlmi_generator_emit(emit_generator, names->candidates[k].variant, &whole, targets[i], &program));
+      HOLD(wlmi_program, program,
+           wlmi_generator_emit(emit_generator, names->candidates[k].variant, &whole, targets[i], &program));
       assert_string_equal(program.split, "none");
       if (strstr(program.source, "wlm_combine"))
         fail_msg("%s does not split rows and combines", names->candidates[k].variant);
-      wlmi_program_release(&program);
     }
     wlmi_candidates_drop(names);
   }

@@ -35,12 +35,11 @@ static void convert(void *user, const wlm_coo *coo) {
 }
 
 TEST(every_list) {
-  wlm_context *context = test_gpu_context();
+  OWNED(wlm_context) *context = test_gpu_context();
   for (int number = 0; number < coo_case_count(); number++) {
     const coo_case c = coo_case_of(number);
     coo_check(&c, (uint64_t)number + 1, convert, context);
   }
-  wlm_context_destroy(context);
 }
 
 TEST(large_lists) {
@@ -49,9 +48,8 @@ TEST(large_lists) {
       {72000, 72000, 123157, 1, 0, WLM_I64, WLM_I32, WLM_I32, 1},
       {20000000, 1000, 1000000, 0, 1, WLM_I32, WLM_I64, WLM_I64, 0},
   };
-  wlm_context *context = test_gpu_context();
+  OWNED(wlm_context) *context = test_gpu_context();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) coo_check(&cases[i], i + 1, convert, context);
-  wlm_context_destroy(context);
 }
 
 GROUP(NULL, test_gpu_close)

@@ -50,8 +50,8 @@ TEST(every_family_in_each_way) {
   int64_t failures = 0, dependent = 0;
   test_needs_nvrtc();
   if (device->info.limits.arch < OVERLAP_FROM) test_missing("overlap", "GPU of sm_90 or newer", device->info.arch);
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  HOLD(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
   covering_keep_sample(&set, shard);
   assert_true(set.count > 0);
   usual = device->ops;
@@ -79,8 +79,6 @@ TEST(every_family_in_each_way) {
                 device->info.name, (long long)dependent);
   assert_int_equal(failures, 0);
   assert_true(dependent > 0);
-  covering_release(&set);
-  wlmi_generator_destroy(generator);
 }
 
 GROUP(NULL, test_gpu_close)

@@ -57,22 +57,19 @@ static void product_release(product *p) {
 }
 
 static void emit(const char *variant, const wlmi_spec *spec, wlmi_program *program) {
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &test_gpu()->info.limits, program));
-  wlmi_generator_destroy(generator);
 }
 
 /* Loads a variant, or the built-in kernel if `variant` is NULL. */
 static void product_load(product *p, const char *variant) {
   wlmi_device *device = test_gpu();
-  wlmi_program program = {0};
+  HELD(wlmi_program) program = {0};
   if (variant) {
-    void *image;
     size_t size;
     emit(variant, &p->spec, &program);
-    assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+    WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, p->kernels, &p->module));
-    wlmi_free(image);
   } else {
     const wlmi_exported_kernel *builtin = wlmi_exported_builtin(&wlmi_exported_tables, &device->info.limits, &p->spec);
     assert_non_null(builtin);
@@ -82,7 +79,6 @@ static void product_load(product *p, const char *variant) {
   }
   assert_status(WLM_OK, bare_plan_fill(&p->plan, device, &program, p->kernels, &p->csr, &p->spec));
   assert_int_equal(wlm_plan_workspace_size(&p->plan), 0);
-  wlmi_program_release(&program);
 }
 
 static void product_check(const product *p) {
@@ -164,59 +160,52 @@ TEST(a_family_gives_the_right_result) {
   static const char *const variants[] = {"row_naive/columns=32,rows=4,axis=units", "row_crc/cf=1,rows=4"};
   test_gpu();
   for (size_t i = 0; i < 2 * sizeof variants / sizeof *variants; i++) {
-    product p;
+    HELD(product) p;
     product_make(i % 2 ? WLM_I64 : WLM_I32, &p);
     product_load(&p, variants[i / 2]);
     assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     assert_status(WLM_OK, test_gpu()->ops->synchronize(test_gpu(), NULL));
     product_check(&p);
-    product_release(&p);
   }
 }
 
 TEST(built_in_code_needs_no_compiler) {
   test_gpu();
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    product p;
+    HELD(product) p;
     product_make((wlm_index)type, &p);
     product_load(&p, NULL);
     assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     product_check(&p);
-    product_release(&p);
   }
 }
 
 TEST(built_in_code_does_not_cover_all) {
-  product p;
+  HELD(product) p;
   product_make(WLM_I32, &p);
   p.spec.problem.reduce = WLM_MAX;
   assert_null(wlmi_exported_builtin(&wlmi_exported_tables, &test_gpu()->info.limits, &p.spec));
-  product_release(&p);
 }
 
 TEST(invalid_code_is_refused) {
   static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
   wlmi_device *device = test_gpu();
-  wlmi_program program;
-  product p;
-  void *image;
+  HELD(wlmi_program) program;
+  HELD(product) p;
   size_t size;
   product_make(WLM_I32, &p);
   emit("row_crc/cf=1,rows=4", &p.spec, &program);
   assert_int_equal(device->ops->load(device, &program, broken, sizeof broken, p.kernels, &p.module), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "row_crc/cf=1,rows=4"));
-  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
   strcpy(program.passes[0].kernel, "wlm_nobody");
   assert_int_equal(device->ops->load(device, &program, image, size, p.kernels, &p.module), WLM_ERR_DEVICE);
   assert_non_null(strstr(wlm_error_detail(), "wlm_nobody"));
   assert_null(p.module);
-  wlmi_free(image);
-  wlmi_program_release(&program);
-  product_release(&p);
 }
 
 TEST(a_bad_launch_is_reported_once) {
-  product p;
+  HELD(product) p;
   test_gpu();
   product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
@@ -226,21 +215,20 @@ TEST(a_bad_launch_is_reported_once) {
   assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
   assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
   product_check(&p);
-  product_release(&p);
 }
 
 /* More than 48 KB of dynamic shared memory must be requested from the driver. */
 TEST(large_shared_memory) {
   wlmi_device *device = test_gpu();
-  product p;
+  HELD(product) p;
   int checked = 0;
   product_make(WLM_I32, &p);
   p.spec.problem.sampling.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sampling.width = 2304;
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &p.spec, &device->info.limits, &names));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_candidates, names, wlmi_generator_describe(generator, &p.spec, &device->info.limits, &names));
   for (int64_t i = 0; i < names->count; i++) {
-    wlmi_program program;
+    HELD(wlmi_program) program;
     assert_status(
         WLM_OK, wlmi_generator_emit(generator, names->candidates[i].variant, &p.spec, &device->info.limits, &program));
     if (program.passes[0].shared_bytes > 48 << 10) {
@@ -248,12 +236,8 @@ TEST(large_shared_memory) {
       assert_status(WLM_OK, kernel_check_program(&check, &program));
       checked++;
     }
-    wlmi_program_release(&program);
   }
   assert_true(checked > 0);
-  wlmi_candidates_drop(names);
-  wlmi_generator_destroy(generator);
-  product_release(&p);
 }
 
 /* ---- timer ----------------------------------------------------------------------------------------- */
@@ -277,7 +261,7 @@ static wlm_status enqueue(void *user, void *stream) {
 TEST(timer_replays_a_graph) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
-  product p;
+  HELD(product) p;
   counted c = {.product = &p};
   double seconds = 0;
   product_make(WLM_I32, &p);
@@ -291,13 +275,12 @@ TEST(timer_replays_a_graph) {
   assert_int_equal(c.calls, captured); /* the graph is replayed without calling enqueue again */
   product_check(&p);
   device->ops->timer_destroy(timer);
-  product_release(&p);
 }
 
 TEST(failed_capture_leaves_no_trace) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
-  product p;
+  HELD(product) p;
   counted fails = {.product = &p, .fail_at = 4}, blocks = {.product = &p, .block_at = 4};
   product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
@@ -309,7 +292,6 @@ TEST(failed_capture_leaves_no_trace) {
   assert_non_null(strstr(wlm_error_detail(), "CAPTURE"));
   assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
   product_check(&p);
-  product_release(&p);
 }
 
 GROUP(NULL, test_gpu_close)

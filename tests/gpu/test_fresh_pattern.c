@@ -103,39 +103,34 @@ static int check_plan(product *p, char *expected, char *got, const char *variant
 /* Checks every candidate for the problem; returns how many could be rebound. */
 static int check_problem(const writer *w, const wlm_problem *problem, product *p) {
   fixture *f = w->f;
-  char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
+  FREED char *expected = malloc(ROUNDS * p->c_size), *got = malloc(ROUNDS * p->c_size);
   wlm_csr csr = write_pattern(w, 0);
-  const wlmi_candidate_list *list;
   int checked = 0;
   assert_true(expected && got);
   assert_status(WLM_OK, f->device->ops->wait(f->device, STREAM));
-  GET(wlm_matrix *, matrix, wlm_matrix_create(f->context, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(f->context, &csr, NULL, &matrix));
   GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
-  assert_status(WLM_OK,
-                wlmi_generator_describe(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &list));
+  OWN(wlmi_candidates, list,
+      wlmi_generator_describe(wlmi_context_generator(f->context), &spec, &f->device->info.limits, &list));
   for (int64_t i = 0; i < list->count; i++) {
     assert_status(WLM_OK, wlm_plan_create_variant(f->context, matrix, problem, list->candidates[i].variant, &p->plan));
     checked += check_plan(p, expected, got, list->candidates[i].variant);
     wlm_plan_destroy(p->plan);
   }
   print_message("n = %lld: %d of %lld candidates\n", (long long)problem->n, checked, (long long)list->count);
-  wlmi_candidates_drop(list);
-  wlm_matrix_destroy(matrix);
-  free(expected);
-  free(got);
   return checked;
 }
 
 TEST(patterns_written_just_before_are_read) {
   test_needs_nvrtc();
-  writer w;
-  fixture f;
+  HELD(writer) w;
+  HELD(fixture) f;
   fixture_make("uniform:rows=6000,d=9", WLM_I32, &f);
-  GET(wlmi_csr_host, host, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
-  GET(wlmi_upload, other, wlmi_upload_create(f.context, &host, WLM_I32, &other));
+  HOLD(wlmi_csr_host, host, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
+  HOLD(wlmi_upload, other, wlmi_upload_create(f.context, &host, WLM_I32, &other));
   writer_make(&f, &other, &w);
   const size_t elements = 6000 * MOST_N, size = elements * sizeof(float);
-  float *b = malloc(size);
+  FREED float *b = malloc(size);
   assert_non_null(b);
   for (size_t i = 0; i < elements; i++) b[i] = (float)((i * 2654435761u >> 7) % 17);
   product p = {.w = &w, .c_size = size, .workspace_size = 64 << 20};
@@ -158,11 +153,6 @@ TEST(patterns_written_just_before_are_read) {
   f.device->ops->release(f.device, (void *)(uintptr_t)p.b);
   f.device->ops->release(f.device, p.c);
   f.device->ops->release(f.device, p.workspace);
-  free(b);
-  writer_release(&w);
-  wlmi_upload_release(&other);
-  wlmi_csr_host_release(&host);
-  fixture_release(&f);
 }
 
 GROUP(NULL, test_gpu_close)

@@ -24,9 +24,9 @@ TEST(transpose_has_the_hosts_bits) {
                                          "uniform:rows=300,d=0"};
   for (int number = 0; number < 6; number++) {
     const wlm_index type = (wlm_index)(number % 2);
-    fixture f;
+    HELD(fixture) f;
     fixture_make(matrices[number / 2], type, &f);
-    void *narrow = narrowed(&f.csr, type);
+    WLM_FREED void *narrow = narrowed(&f.csr, type);
     wlm_csr host = *wlmi_matrix_csr(f.upload.matrix);
     host.rowptr = narrow ? narrow : f.csr.rowptr;
     host.colind = f.csr.colind;
@@ -49,8 +49,6 @@ TEST(transpose_has_the_hosts_bits) {
     }
     print_message("%s: %lld non-zeros in %.0f us\n", matrices[number / 2], (long long)host.nnz,
                   view.made_seconds * 1e6);
-    wlmi_free(narrow);
-    fixture_release(&f);
   }
 }
 
@@ -86,14 +84,13 @@ static const struct problem {
 
 static void every_candidate(void **state) {
   const struct problem *p = *state;
-  fixture f;
+  HELD(fixture) f;
   test_needs_nvrtc();
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
   wlm_problem problem = PROBLEM(.n = p->n, .operation = p->operation, .message = p->message, .reduce = p->reduce,
                                 .transpose = p->transpose, .want_argmax = p->want_argmax, .argmax_type = p->argmax_type,
                                 .sampling = p->sampling);
   check_candidates(&f, &problem);
-  fixture_release(&f);
 }
 
 static wlm_problem sampled(int deterministic) {
@@ -104,21 +101,18 @@ static wlm_problem sampled(int deterministic) {
 /* wlm_spmm with different seeds: it scatters, or, if deterministic, builds A^T on the stream. */
 TEST(one_call_with_each_seed) {
   test_needs_nvrtc();
-  fixture f;
+  HELD(fixture) f;
   fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
   for (int number = 0; number < 6; number++) {
     const wlm_problem problem = sampled(number % 2);
     wlm_execute_args call = EXECUTE_ARGS(.seed = (uint64_t)number / 2);
-    GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, &call, 3, &operands));
-    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
+    HOLD(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, &call, 3, &operands));
+    OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
     assert_status(WLM_OK, wlmi_operands_poison(&operands));
     assert_status(WLM_OK, wlm_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, &operands.call));
     assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
     GET(double, error, wlmi_verify_result(verifier, &error));
-    wlmi_verifier_destroy(verifier);
-    wlmi_operands_release(&operands);
   }
-  fixture_release(&f);
 }
 
 /* 0 and -0 are equal, so the first edge of a row wins, even if the GPU's max instruction distinguishes them. */
@@ -142,7 +136,7 @@ TEST(zero_equals_minus_zero) {
 
 /* The gradients of max and min by their argmax indices. */
 TEST(gradients_by_argmax) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
@@ -150,18 +144,16 @@ TEST(gradients_by_argmax) {
     if (backward_check(&check, wlmi_context_generator(f.context)) != WLM_OK)
       fail_msg("problem %d: %s", number, wlm_error_detail());
   }
-  fixture_release(&f);
 }
 
 /* These gradients use atomic adds, so a deterministic plan refuses them. */
 TEST(deterministic_gradients_are_refused) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
   wlm_problem problem = PROBLEM(.n = 8, .reduce = WLM_MIN, .want_argmax = 1, .policy.deterministic = 1);
   assert_status(WLM_ERR_UNSUPPORTED,
                 test_argmax_gradient(f.context, f.upload.matrix, &problem, &f, NULL, NULL, &f, NULL));
   assert_non_null(strstr(wlm_error_detail(), "deterministic"));
-  fixture_release(&f);
 }
 
 #define EVERY(i) TEST_WITH(every_candidate_##i, every_candidate, (void *)(uintptr_t)&problems[i])

@@ -139,16 +139,14 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
 
 static void check_variant(large *l, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
   wlmi_device *device = test_gpu();
-  void *kernels[WLMI_MAX_PASSES], *image;
+  void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   size_t size;
-  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
-  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+  HOLD(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
   check(l, spec, &program, kernels, variant);
   device->ops->unload(device, module);
-  wlmi_free(image);
-  wlmi_program_release(&program);
 }
 
 static int same_family(const char *a, const char *b) {
@@ -164,8 +162,8 @@ static int check_families(wlm_sample sample) {
   test_needs_nvrtc();
   large *l = operands();
   problem_make(l, sample, &spec);
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, &test_gpu()->info.limits, &names));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_candidates, names, wlmi_generator_describe(generator, &spec, &test_gpu()->info.limits, &names));
   for (int64_t i = 0; i < names->count; i++) {
     int first = i == 0 || !same_family(names->candidates[i].variant, names->candidates[i - 1].variant);
     int last = i == names->count - 1 || !same_family(names->candidates[i].variant, names->candidates[i + 1].variant);
@@ -173,8 +171,6 @@ static int check_families(wlm_sample sample) {
     check_variant(l, generator, &spec, names->candidates[i].variant);
     families += first;
   }
-  wlmi_candidates_drop(names);
-  wlmi_generator_destroy(generator);
   return families;
 }
 

@@ -70,25 +70,23 @@ static void assert_right(const bench *b, const char *what) {
 
 /* A plan that begins with the last candidate of the list. */
 static wlm_plan *online_of(const bench *b) {
-  const wlmi_candidate_list *names;
   GET(wlmi_spec, spec, wlmi_context_spec(b->context, b->upload.matrix, &b->problem, &spec));
-  assert_status(WLM_OK,
-                wlmi_generator_describe(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
+  OWN(wlmi_candidates, names,
+      wlmi_generator_describe(wlmi_context_generator(b->context), &spec, &b->device->info.limits, &names));
   wlm_online_options options =
       ONLINE_OPTIONS(.first = names->candidates[names->count - 1].variant, .challengers = 8, .share = 0.5,
                      .slowdown = 1000, .abandon = 1000 /* limits so high that every challenger is tried soon */);
   GET(wlm_plan *, online, wlm_plan_create_online(b->context, b->upload.matrix, &b->problem, &options, &online));
   assert_string_equal(tell(online).variant, options.first);
   assert_true(tell(online).challengers > 0);
-  wlmi_candidates_drop(names);
   return online;
 }
 
 TEST(every_result_is_correct_and_times_are_stored) {
-  bench b;
+  HELD(bench) b;
   wlmi_measurement_record *records;
   bench_make(&b, "online.db");
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   for (int i = 0; i < 1500; i++) {
     spoil(&b);
     assert_status(WLM_OK, test_execute(online, b.b, b.c, NULL));
@@ -115,8 +113,6 @@ TEST(every_result_is_correct_and_times_are_stored) {
   assert_contains(text, "\"step\":\"fingerprint\"");
   wlm_string_free(text);
   wlm_plan_destroy(plan);
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 typedef struct caller {
@@ -136,7 +132,7 @@ static wlm_status enqueue(void *user, void *stream) {
 
 TEST(a_capture_holds_one_kernel) {
   enum { CALLS = 100 };
-  bench b;
+  HELD(bench) b;
   wlmi_timer *timer;
   double seconds;
   bench_make(&b, "capture.db");
@@ -154,7 +150,6 @@ TEST(a_capture_holds_one_kernel) {
   }
   b.device->ops->timer_destroy(timer);
   wlm_plan_destroy(c.online);
-  bench_release(&b);
 }
 
 static int end(void **state) {

@@ -74,9 +74,8 @@ TEST(broken_device_ends_tuning) {
   assert_int_equal(c.code, 1);
   assert_contains(c.err, "left the device unusable");
   c = RUN(0, "db", "check", "--db", path, "--json");
-  char *count = json_at(c.out, "$.measurements");
+  FREED char *count = json_at(c.out, "$.measurements");
   assert_string_equal(count, "1");
-  free(count);
 }
 
 static int end(void **state) {

@@ -10,7 +10,7 @@
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) { return (wlm_problem)PROBLEM(.n = n, .reduce = reduce); }
 
 TEST(every_candidate_on_a_skewed_matrix) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make("twin:arxiv,scale=0.02", WLM_I32, &f);
   static const wlm_reduce reductions[] = {WLM_SUM, WLM_MEAN, WLM_MAX};
   for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
@@ -21,7 +21,6 @@ TEST(every_candidate_on_a_skewed_matrix) {
   sampled.sampling.sample = WLM_SAMPLE_FASTRAND;
   sampled.sampling.width = 16;
   check_candidates(&f, &sampled);
-  fixture_release(&f);
 }
 
 /* ---- one plan, many streams ------------------------------------------------------------------------ */
@@ -61,10 +60,10 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   enum { STREAMS = 6 };
   stream_user users[STREAMS];
   pthread_t threads[STREAMS];
-  GET(plan_memory, memory, plan_memory_make(operands, plan, &memory));
+  HOLD(plan_memory, memory, plan_memory_make(operands, plan, &memory));
   GET(double, error, verify_with(operands, verifier, plan, &memory, &error));
   size_t size = operands->output[0].buffer.size, workspace = wlm_plan_workspace_size(plan);
-  char *right = malloc(size), *found = malloc(size);
+  FREED char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
   assert_status(WLM_OK, f->device->ops->copy_out(f->device, right, operands->output[0].buffer.memory, size));
   for (int i = 0; i < STREAMS; i++) {
@@ -82,9 +81,6 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
     f->device->ops->release(f->device, users[i].c);
     f->device->ops->release(f->device, users[i].workspace);
   }
-  free(right);
-  free(found);
-  plan_memory_release(&memory);
 }
 
 /* The first candidate that needs preparation; NULL if there is none. */
@@ -96,47 +92,42 @@ static const char *preparing_one(const wlmi_candidate_list *list) {
 
 /* First the chosen kernel, then one that is prepared once for all streams. */
 TEST(one_plan_on_many_streams) {
-  fixture f;
-  const wlmi_candidate_list *names;
+  HELD(fixture) f;
   fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.policy.deterministic = 1;
-  GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 9, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 9, &verifier));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 9, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 9, &verifier));
   GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_int_equal(wlm_plan_prepared_size(plan), 0); /* expected_calls is 1 */
   use_many_streams(&f, &operands, verifier, plan);
   wlm_plan_destroy(plan);
-  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(f.context), &operands.spec,
-                                                &f.device->info.limits, &names));
+  OWN(wlmi_candidates, names,
+      wlmi_generator_describe(wlmi_context_generator(f.context), &operands.spec, &f.device->info.limits, &names));
   const char *variant = preparing_one(names);
   if (variant) {
     assert_status(WLM_OK, wlm_plan_create_variant(f.context, f.upload.matrix, &problem, variant, &plan));
     use_many_streams(&f, &operands, verifier, plan);
     wlm_plan_destroy(plan);
   }
-  wlmi_candidates_drop(names);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  fixture_release(&f);
 }
 
 /* ---- one call -------------------------------------------------------------------------------------- */
 
 TEST(one_call) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make("uniform:rows=3000,d=7", WLM_I32, &f);
   wlm_problem problem = problem_of(48, WLM_SUM);
   problem.policy.deterministic = 1;
-  GET(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   assert_status(WLM_OK, wlmi_operands_poison(&operands));
   assert_status(WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.call.b,
                                   operands.output[0].buffer.memory));
   double error; /* wlm_spmm chooses by the size of A alone, so its kernel may differ from the plan's */
   assert_status(WLM_OK, f.device->ops->synchronize(f.device, NULL));
   assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
-  float *c = malloc(operands.output[0].buffer.size), *again = malloc(operands.output[0].buffer.size);
+  FREED float *c = malloc(operands.output[0].buffer.size), *again = malloc(operands.output[0].buffer.size);
   assert_true(c && again);
   assert_status(WLM_OK,
                 f.device->ops->copy_out(f.device, c, operands.output[0].buffer.memory, operands.output[0].buffer.size));
@@ -148,14 +139,8 @@ TEST(one_call) {
                                                   operands.output[0].buffer.size));
     assert_memory_equal(c, again, operands.output[0].buffer.size);
   }
-  GET(wlm_plan *, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(f.context, f.upload.matrix, &problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
-  free(c);
-  free(again);
-  wlm_plan_destroy(plan);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  fixture_release(&f);
 }
 
 GROUP(NULL, test_gpu_close)

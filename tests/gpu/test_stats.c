@@ -31,12 +31,11 @@ static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
   wlm_problem problem = PROBLEM(.n = 1);
   wlm_csr csr = CSR(.rowptr_type = type);
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
   load(&program, stats);
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
   load(&program, transpose);
-  wlmi_generator_destroy(generator);
 }
 
 /* A matrix on the host, and the same matrix with the given types on the device. */
@@ -151,11 +150,10 @@ TEST(real_shapes) {
     loaded stats, transpose;
     load_kernels((wlm_index)type, &stats, &transpose);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-      both b;
+      HELD(both) b;
       both_make(names[i], (wlm_index)type, &b);
       check_stats(&b, &stats);
       check_transpose(&b, &transpose, names[i]);
-      both_release(&b);
     }
     test_gpu()->ops->unload(test_gpu(), stats.module);
     test_gpu()->ops->unload(test_gpu(), transpose.module);
@@ -186,9 +184,9 @@ TEST(validation) {
     const size_t width = wlmi_index_size((wlm_index)type);
     struct wlm_row_fault fault;
     loaded l;
-    both b;
+    HELD(both) b;
     void *scratch;
-    GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+    OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
     GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
     load(&program, &l);
     both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
@@ -211,8 +209,6 @@ TEST(validation) {
     assert_int_equal(fault.to, 0);
     device->ops->release(device, scratch);
     device->ops->unload(device, l.module);
-    both_release(&b);
-    wlmi_generator_destroy(generator);
   }
 }
 

@@ -25,11 +25,9 @@ static wlm_problem best_of(wlm_reduce reduce, wlm_index type) {
 static const wlm_execute_args plain = WLM_EXECUTE_ARGS_INIT;
 
 static void run(const wlm_problem *problem, const wlm_execute_args *call, const void *dense, void *c, void *arg) {
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
-  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
+  FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, test_execute_argmax_call(plan, call, dense, c, arg, workspace));
-  free(workspace);
-  wlm_plan_destroy(plan);
 }
 
 TEST(lowest_position_of_the_best) {
@@ -172,21 +170,17 @@ TEST_BETWEEN(tuned_and_exported, folder_begin, folder_end) {
     wlm_problem problem = best_of(WLM_MAX, WLM_I32);
     snprintf(path[i], sizeof path[i], "%s/tuned-%d.db", folder.path, i);
     wlm_context_options options = BARE_OPTIONS(.device = "host", .database = path[i]);
-    GET(wlm_context *, one, wlm_context_create(&options, &one));
-    GET(wlm_matrix *, bound, wlm_matrix_create(one, &csr, NULL, &bound));
+    OWN(wlm_context, one, wlm_context_create(&options, &one));
+    OWN(wlm_matrix, bound, wlm_matrix_create(one, &csr, NULL, &bound));
     if (i)
       assert_status(WLM_OK, wlm_import_string(one, lines[0], NULL));
     else
       assert_status(WLM_OK, wlm_tune(one, bound, &problem, NULL, NULL));
     assert_status(WLM_OK, wlm_export_string(one, &lines[i]));
     assert_contains(lines[i], ",arg=i32");
-    GET(wlm_plan *, plan, wlm_plan_create(one, bound, &problem, &plan));
-    GET(char *, text, wlm_plan_explain(plan, 0, &text));
+    OWN(wlm_plan, plan, wlm_plan_create(one, bound, &problem, &plan));
+    WLM_FREED GET(char *, text, wlm_plan_explain(plan, 0, &text));
     assert_contains(text, "fingerprint");
-    wlm_string_free(text);
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(bound);
-    wlm_context_destroy(one);
   }
   assert_string_equal(lines[0], lines[1]);
   wlm_string_free(lines[0]);

@@ -23,7 +23,7 @@ static wlm_problem problem_of(int transpose) {
 }
 
 TEST(forward_and_gradient) {
-  wlm_context *context = open_host();
+  OWNED(wlm_context) *context = open_host();
   const wlm_csr csr = pattern();
   const wlm_problem forward = problem_of(0), gradient = problem_of(1);
   wlm_attention_operands attention = WLM_ATTENTION_OPERANDS_INIT;
@@ -69,7 +69,6 @@ TEST(forward_and_gradient) {
   assert_float_equal(dscores[0], w0 * (3 - (double)delta[0]), 1e-6);
   assert_float_equal(dscores[1], w1 * (7 - (double)delta[0]) * 0.5, 1e-6);
   assert_true(dright[0] == dscores[0] && dright[1] == dscores[1]);
-  wlm_context_destroy(context);
 }
 
 static void refused(wlm_context *context, int transpose, const wlm_execute_args *args, wlm_status status,
@@ -81,7 +80,7 @@ static void refused(wlm_context *context, int transpose, const wlm_execute_args 
 }
 
 TEST(wrong_calls) {
-  wlm_context *context = open_host();
+  OWNED(wlm_context) *context = open_host();
   float c[4], softmax[4] = {0}, delta[2] = {0}, dscores[2];
   wlm_execute_args args = EXECUTE_ARGS(.b = b, .x = b, .c = c, .db = c);
   wlm_attention_operands attention = ATTENTION_OPERANDS(.dscores = dscores), wrong;
@@ -109,12 +108,11 @@ TEST(wrong_calls) {
   args.attention = &attention;
   args.beta = 1;
   refused(context, 1, &args, WLM_ERR_UNSUPPORTED, "the gradient of attention with alpha 1 and beta 1");
-  wlm_context_destroy(context);
 }
 
 /* The scores of edges need no arrays besides those of a product. */
 TEST(edge_scores) {
-  wlm_context *context = open_host();
+  OWNED(wlm_context) *context = open_host();
   const float values[] = {1, -0.5F};
   float c[4];
   wlm_csr csr = pattern();
@@ -124,13 +122,12 @@ TEST(edge_scores) {
   wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c);
   assert_status(WLM_OK, wlm_spmm(context, &csr, &problem, &args));
   assert_float_equal(c[0], expected_weights[0] * 1 + expected_weights[1] * 3, 1e-6);
-  wlm_context_destroy(context);
 }
 
 /* With two columns of one head: scores of row 0 are 1 * leaky_relu(1 + 1) - 2 * leaky_relu(-4 + 2) = 4 and
  * 1 * (1 + 3) - 2 * leaky_relu(-4 + 4) = 4, so each edge has the weight 1/2. */
 TEST(gatv2) {
-  wlm_context *context = open_host();
+  OWNED(wlm_context) *context = open_host();
   const float q[] = {1, -4, 9, 9}, att[] = {1, -2}, x[] = {1, 1, 5, 5}, *const none = NULL;
   float c[4], datt[4], softmax[4];
   wlm_csr csr = pattern();
@@ -170,13 +167,12 @@ TEST(gatv2) {
   attention.ldt = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: ldt is 1, must be 2");
-  wlm_context_destroy(context);
 }
 
 /* Scores of row 0 are 0.5 * (1 * 1 + 2 * 2) - 0.5 = 2 and 0.5 * (1 * 3 - 2 * 0.5) + 1 = 2, so each edge has the weight
  * 1/2. */
 TEST(dot) {
-  wlm_context *context = open_host();
+  OWNED(wlm_context) *context = open_host();
   const float q[] = {1, 2, 9, 9}, k[] = {1, 2, 3, -0.5F}, values[] = {-0.5F, 1}, x[] = {1, 1, 5, 5};
   float c[4], softmax[4], db[4], dk[4], dscores[2];
   wlm_csr csr = pattern();
@@ -229,5 +225,4 @@ TEST(dot) {
   attention.k = NULL;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
   assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
-  wlm_context_destroy(context);
 }

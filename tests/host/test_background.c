@@ -105,9 +105,9 @@ static void expect_product(const wlm_plan *plan, int64_t n) {
 }
 
 TEST(the_chosen_kernel_takes_over) {
-  wlm_context *context = open_context(NULL);
+  OWNED(wlm_context) *context = open_context(NULL);
   const wlm_problem problem = problem_of(DRAWN_N);
-  wlm_matrix *matrix = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   wlm_plan *plan = plan_of(context, &problem, &matrix), *second = plan_of(context, &problem, &matrix);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   assert_string_equal(wlm_plan_variant(second), "host_builtin");
@@ -125,13 +125,11 @@ TEST(the_chosen_kernel_takes_over) {
   assert_null(second->upgrade);
   wlm_plan_destroy(second);
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 TEST(one_call_does_not_wait) {
   static float c[DRAWN_DENSE];
-  wlm_context *context = open_context(NULL);
+  OWNED(wlm_context) *context = open_context(NULL);
   const wlm_problem problem = problem_of(DRAWN_N);
   const wlm_execute_args args = call_into(c);
   assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problem, &args));
@@ -141,7 +139,6 @@ TEST(one_call_does_not_wait) {
   memset(c, 0xff, sizeof c);
   assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problem, &args));
   expect_right(c, DRAWN_N);
-  wlm_context_destroy(context);
 }
 
 /* Destroys a context while one kernel is being compiled and others wait. A child lets the compiler continue some
@@ -151,9 +148,8 @@ TEST(a_context_closes_while_it_compiles) {
   wlm_matrix *matrix = NULL;
   for (int64_t n = 1; n <= 4; n++) {
     const wlm_problem problem = problem_of(n);
-    wlm_plan *plan = plan_of(context, &problem, &matrix);
+    OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix);
     expect_product(plan, n);
-    wlm_plan_destroy(plan);
   }
   wlm_matrix_destroy(matrix);
   wait_until_it_compiles();
@@ -170,35 +166,28 @@ TEST(a_context_closes_while_it_compiles) {
 }
 
 TEST(deterministic_plans_wait) {
-  wlm_context *context = open_context(NULL);
+  OWNED(wlm_context) *context = open_context(NULL);
   wlm_problem problem = problem_of(DRAWN_N);
-  wlm_matrix *matrix = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   problem.policy.deterministic = 1;
   open_gate();
-  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix);
   assert_string_not_equal(plan->reason.decision.variant, "host_builtin");
   assert_null(plan->upgrade);
   expect_product(plan, DRAWN_N);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 TEST(texts_of_a_problem_may_be_freed) {
   char activation[] = "relu";
-  wlm_context *context = open_context(NULL);
+  OWNED(wlm_context) *context = open_context(NULL);
   wlm_problem problem = problem_of(DRAWN_N);
-  wlm_matrix *matrix = NULL;
-  wlm_plan *plan = plan_of(context, &problem, &matrix); /* keeps the compiler busy */
+  OWNED(wlm_matrix) *matrix = NULL;
+  OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix); /* keeps the compiler busy */
   open_gate();
   problem.epilogue.activation = activation;
-  wlm_plan *second = plan_of(context, &problem, &matrix); /* no loaded kernel serves it */
+  OWNED(wlm_plan) *second = plan_of(context, &problem, &matrix); /* no loaded kernel serves it */
   memset(activation, '?', sizeof activation - 1);
   assert_string_not_equal(wlm_plan_variant(second), "host_builtin");
-  wlm_plan_destroy(second);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* ---- families of a folder --------------------------------------------------------------------------------------- */
@@ -232,12 +221,12 @@ TEST(a_larger_workspace_is_requested) {
                "passes = function() return { { kernel = 'spaced', units = 'rows' } } end, "
                "workspace = function() return { rows = 16 } end",
                "WLM_KERNEL(spaced) ");
-  wlm_context *context = open_context(folder.path);
+  OWNED(wlm_context) *context = open_context(folder.path);
   const wlm_problem problem = problem_of(DRAWN_N);
-  wlm_matrix *matrix = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   plant(context, matrix, &problem, variants, 1, "");
-  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix);
   assert_int_equal(wlm_plan_workspace_size(plan), 0);
   open_gate();
   wait_for_another_kernel(plan);
@@ -251,9 +240,6 @@ TEST(a_larger_workspace_is_requested) {
   assert_int_equal(args.workspace_size, 16 * a.csr.rows);
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   assert_true(c[0] == 7);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* The chosen kernel does not compile. The next one needs preparation, which the caller was not told of, so the
@@ -266,9 +252,9 @@ TEST(prepared_kernels_do_not_take_over) {
                "{ kernel = 'ready', units = 'rows' } } end, prepared = function() return { rows = 16 } end",
                "WLM_KERNEL(prepares) { *(int *)args->prepared = 1; }\n"
                "WLM_KERNEL(ready) ");
-  wlm_context *context = open_context(folder.path);
+  OWNED(wlm_context) *context = open_context(folder.path);
   wlm_problem problem = problem_of(DRAWN_N);
-  wlm_matrix *matrix = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   problem.policy.expected_calls = 1000;
   assert_status(WLM_OK, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   plant(context, matrix, &problem, variants, 2, "ready");
@@ -278,16 +264,13 @@ TEST(prepared_kernels_do_not_take_over) {
     wlmi_entry_print(&decision, i, name);
     assert_string_equal(name, i ? "ready" : "broken");
   }
-  wlm_plan *plan = plan_of(context, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   open_gate();
   /* until the job has ended; the cache and the plan keep their references */
   while (atomic_load(&plan->upgrade->users) > 2) usleep(1000);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   expect_product(plan, DRAWN_N);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 EACH(begin, end)

@@ -63,17 +63,14 @@ TEST_BETWEEN(stats_and_fingerprint_are_those_of_base_0, bare_host_begin, bare_ho
   test_random random = {33};
   draw_matrix(&a, &random, 1);
   count_from_one(&a, &b);
-  wlm_matrix *zero, *one;
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &a.csr, NULL, &zero));
-  assert_status(WLM_OK, wlm_matrix_create(bare_host, &b.csr, NULL, &one));
+  OWN(wlm_matrix, zero, wlm_matrix_create(bare_host, &a.csr, NULL, &zero));
+  OWN(wlm_matrix, one, wlm_matrix_create(bare_host, &b.csr, NULL, &one));
   assert_status(WLM_OK, wlmi_matrix_fingerprint(zero));
   assert_status(WLM_OK, wlmi_matrix_fingerprint(one));
   assert_memory_equal(wlm_matrix_stats(zero), wlm_matrix_stats(one), sizeof(wlm_stats));
   int64_t row = 7;
   assert_status(WLM_OK, wlm_matrix_validate(one, NULL, &row));
   assert_int_equal(row, -1);
-  wlm_matrix_destroy(zero);
-  wlm_matrix_destroy(one);
 }
 
 /* A plan of one base takes no arrays of the other. */
@@ -84,13 +81,11 @@ TEST_BETWEEN(a_plan_is_for_one_base, bare_host_begin, bare_host_end) {
   wlm_problem problem = PROBLEM(.n = DRAWN_N);
   draw_matrix(&a, &random, 1);
   count_from_one(&a, &b);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &b.csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &b.csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   assert_status(WLM_OK, wlm_plan_rebind(plan, &b.csr));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_rebind(plan, &a.csr));
   assert_contains(wlm_error_detail(), "the plan is for arrays of base 1, not 0");
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 static void refused(const wlm_csr *csr, wlm_status expected, const char *says) {

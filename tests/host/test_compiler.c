@@ -94,9 +94,8 @@ TEST(its_temporary_files_are_in_the_private_folder) {
   char *where = (char *)read_whole(folder_file(&folder, "where"), &size);
   assert_contains(where, "/warploom-run-");
   free(where);
-  char *mode = (char *)read_whole(folder_file(&folder, "mode"), &size);
+  FREED char *mode = (char *)read_whole(folder_file(&folder, "mode"), &size);
   assert_string_equal(mode, "700\n");
-  free(mode);
 }
 
 EACH(begin, end)

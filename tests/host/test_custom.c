@@ -82,24 +82,21 @@ TEST(same_bits_as_built_in) {
       {WLM_MIN, "init=inf;reduce=x<acc||x!=x?x:acc;combine=x<acc||x!=x?x:acc"},
       {WLM_PROD, "init=1;reduce=acc*x;combine=reduce"},
   };
-  bench b;
+  HELD(bench) b;
   bench_make(&b, "", "twin:youtube,scale=0.005");
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     for (int split = 0; split < 2; split++) {
       wlm_problem built_in = problem_of(NULL), own = problem_of(pairs[i].custom);
       built_in.reduce = pairs[i].reduce;
       built_in.empty = WLM_EMPTY_IDENTITY;
-      float *expected = run(&b, &built_in, split ? host_nnz : host_row),
-            *got = run(&b, &own, split ? host_nnz : host_row);
+      FREED float *expected = run(&b, &built_in, split ? host_nnz : host_row),
+                  *got = run(&b, &own, split ? host_nnz : host_row);
       if (memcmp(expected, got, (size_t)(b.csr.rows * N) * sizeof *got)) fail_msg("%s differs", pairs[i].custom);
-      free(expected);
-      free(got);
     }
-  bench_release(&b);
 }
 
 TEST(rows_are_not_split_without_combine) {
-  bench b;
+  HELD(bench) b;
   const wlm_problem whole = problem_of("init=0;reduce=acc*0.5+x"),
                     split = problem_of("init=0;reduce=acc+x;combine=reduce");
   bench_make(&b, "", "twin:youtube,scale=0.005"); /* skewed, so the rules choose a family that splits rows */
@@ -111,7 +108,7 @@ TEST(rows_are_not_split_without_combine) {
   wlm_plan_destroy(plan);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create_variant(b.context, b.upload.matrix, &whole, host_nnz, &plan));
   assert_contains(wlm_error_detail(), "the operator has no combine");
-  float *c = run(&b, &whole, NULL);
+  FREED float *c = run(&b, &whole, NULL);
   for (int64_t row = 0; row < b.csr.rows; row++) {
     double acc = 0;
     for (int64_t p = b.csr.rowptr[row]; p < b.csr.rowptr[row + 1]; p++)
@@ -119,26 +116,21 @@ TEST(rows_are_not_split_without_combine) {
     if (!(fabs(c[row * N + 5] - acc) < 1e-4))
       fail_msg("row %lld: %g, not %g", (long long)row, (double)c[row * N + 5], acc);
   }
-  free(c);
-  bench_release(&b);
 }
 
 /* Every function of the expression language gives the same as C's function. */
 TEST(every_function) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
   problem.epilogue.activation = expressions_all_functions(N).problem.epilogue.activation;
   const int64_t count = b.csr.rows * N;
-  double *expected = malloc((size_t)count * sizeof *expected);
+  FREED double *expected = malloc((size_t)count * sizeof *expected);
   wlm_execute_args call = EXECUTE_ARGS(.b = b.b);
   const wlmi_reference_result reference = {expected, NULL, NULL};
   assert_status(WLM_OK, wlmi_reference_rows(&b.csr, &problem, &call, NULL, b.csr.rows, &reference));
-  float *c = run(&b, &problem, host_row);
+  FREED float *c = run(&b, &problem, host_row);
   for (int64_t i = 0; i < count; i++) assert_true(fabs((double)c[i] - expected[i]) < 1e-4);
-  free(expected);
-  free(c);
-  bench_release(&b);
 }
 
 /* ---- the epilogue ------------------------------------------------------------------------------------ */
@@ -170,7 +162,7 @@ TEST(epilogue_by_hand) {
       {1, 0, 1, "x*x", {25, 5329, 4, 9, 16, 3249}},
   };
   const float bias[] = {-2, 3};
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   const wlm_csr csr = small_csr();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_problem problem =
@@ -182,7 +174,6 @@ TEST(epilogue_by_hand) {
     for (int k = 0; k < 6; k++)
       if (c[k] != cases[i].c[k]) fail_msg("case %zu: C[%d] is %g, not %g", i, k, (double)c[k], (double)cases[i].c[k]);
   }
-  wlm_context_destroy(context);
 }
 
 /* Numbers of an f64 operator may lie outside of float's range. */
@@ -190,7 +181,7 @@ TEST(numbers_of_f64) {
   const double a[] = {2}, b[] = {3};
   const int32_t rowptr[] = {0, 1}, colind[] = {0};
   double c[1];
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr =
       CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = rowptr, .colind = colind, .values = a, .value_type = WLM_F64);
   wlm_problem problem =
@@ -201,7 +192,6 @@ TEST(numbers_of_f64) {
   problem.epilogue.activation = NULL;
   assert_status(WLM_OK, test_spmm(context, &csr, &problem, b, c));
   assert_true(c[0] == 6e200);
-  wlm_context_destroy(context);
 }
 
 /* ---- errors ----------------------------------------------------------------------------------------- */
@@ -224,7 +214,7 @@ TEST(invalid_operators_write_nothing) {
       {"init=-1e39;reduce=fmax(acc,x)", NULL, "op:init: 1e+39 is beyond the range of float", WLM_CUSTOM},
       {NULL, "min(x,1e300)", "op:activation: 1e+300 is beyond the range of float", WLM_SUM},
   };
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   const wlm_csr csr = small_csr();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlm_problem problem = PROBLEM(.n = 2, .reduce = cases[i].reduce, .custom = cases[i].custom,
@@ -234,19 +224,16 @@ TEST(invalid_operators_write_nothing) {
     assert_contains(wlm_error_detail(), cases[i].says);
     for (int k = 0; k < 6; k++) assert_true(c[k] == 4);
   }
-  wlm_context_destroy(context);
 }
 
 TEST(compiler_errors_have_their_position) {
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST, .processors = 2};
   void *image;
   size_t size;
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  char *broken = expressions_broken(generator, host_row, &limits);
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  FREED char *broken = expressions_broken(generator, host_row, &limits);
   assert_status(WLM_ERR_COMPILE, wlmi_host_compile(broken, &image, &size));
   assert_contains(wlm_error_detail(), "op:activation:1:");
-  free(broken);
-  wlmi_generator_destroy(generator);
 }
 
 /* "sigmoid" among the columns of a message calls libmvec, where gcc and glibc 2.35 can. */
@@ -296,14 +283,12 @@ TEST(without_a_compiler) {
 
 static void expect_step(const bench *b, const char *custom, const char *step) {
   const wlm_problem problem = problem_of(custom);
-  char *text, expected[64];
+  char expected[64];
   snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
-  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  OWN(wlm_plan, plan, wlm_plan_create(b->context, b->upload.matrix, &problem, &plan));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, expected);
   if (custom) assert_contains(text, "op=custom{message=");
-  wlm_string_free(text);
-  wlm_plan_destroy(plan);
 }
 
 TEST(tuned_operators_match_by_normal_form) {

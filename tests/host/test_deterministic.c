@@ -78,15 +78,13 @@ static wlm_problem problem_of(wlm_operation operation, int deterministic) {
 
 static void expect_chosen(int deterministic, const char *step, const char *variant, const char *says) {
   const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
-  char *text, expected[64];
-  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  char expected[64];
+  OWN(wlm_plan, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), variant);
-  assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
   snprintf(expected, sizeof expected, "\"step\":\"%s\"", step);
   assert_contains(text, expected);
   assert_contains(text, says);
-  wlm_string_free(text);
-  wlm_plan_destroy(plan);
 }
 
 TEST(rules_skip_other_families) {
@@ -126,14 +124,13 @@ TEST(candidates_are_deterministic) {
   int64_t counts[2], loose_ones[2] = {0};
   for (int deterministic = 0; deterministic < 2; deterministic++) {
     const wlm_problem problem = problem_of(WLM_SPMM, deterministic);
-    const wlmi_candidate_list *names;
     GET(wlmi_spec, spec, wlmi_context_spec(context, upload.matrix, &problem, &spec));
-    assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(context), &spec,
-                                                  &wlmi_context_device(context)->info.limits, &names));
+    OWN(wlmi_candidates, names,
+        wlmi_generator_describe(wlmi_context_generator(context), &spec, &wlmi_context_device(context)->info.limits,
+                                &names));
     counts[deterministic] = names->count;
     for (int64_t i = 0; i < names->count; i++)
       loose_ones[deterministic] += !strncmp(names->candidates[i].variant, "host_nnz/", strlen("host_nnz/"));
-    wlmi_candidates_drop(names);
   }
   assert_true(loose_ones[0] > 0);
   assert_int_equal(loose_ones[1], 0);
@@ -222,7 +219,7 @@ static wlm_status check_turning(int claims) {
   folder_make(&templates);
   emit_write(&templates, "turning", "family.lua", family);
   emit_write(&templates, "turning", "kernel.c.in", turning_kernel);
-  GET(wlmi_generator *, generator, wlmi_generator_create(templates.path, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(templates.path, &generator));
   folder_remove(&templates);
   GET(wlmi_device *, device, wlmi_host_device_open(&device));
   assert_status(WLM_OK, wlmi_generator_emit(generator, "turning", &spec, &device->info.limits, &program));
@@ -230,7 +227,6 @@ static wlm_status check_turning(int claims) {
   wlm_status status = kernel_check_program(&check, &program);
   wlmi_program_release(&program);
   device->ops->close(device);
-  wlmi_generator_destroy(generator);
   return status;
 }
 

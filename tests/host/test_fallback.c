@@ -26,11 +26,10 @@ static void copy_host_row(test_folder *templates) {
     char path[512];
     size_t size;
     snprintf(path, sizeof path, "%s/templates/host_row/%s", WLM_SOURCE_DIR, names[i]);
-    char *text = (char *)read_whole(path, &size);
+    FREED char *text = (char *)read_whole(path, &size);
     text = realloc(text, size + 1);
     text[size] = 0;
     emit_write(templates, "host_row", names[i], text);
-    free(text);
   }
 }
 
@@ -59,13 +58,11 @@ TEST(the_first_variant_that_compiles_runs) {
   begin_with(1);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     tune(types[i]);
-    GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-    GET(char *, text, wlm_plan_explain(plan, 1, &text));
+    OWN(wlm_plan, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+    WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
     assert_contains(text, "\"variant\":\"host_row/rows=16,tile=16\",\"step\":\"fingerprint\"");
     assert_contains(text, "\"refused\":2");
     assert_contains(text, "{\"variant\":\"broken\",\"reason\":\"");
-    wlm_string_free(text);
-    wlm_plan_destroy(plan);
   }
   bench_release(&b);
 }

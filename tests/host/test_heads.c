@@ -57,11 +57,10 @@ static void fixture_release(fixture *f) {
 /* `ld` is the leading dimension of B and C; 0 = n. An SDDMM with heads writes the heads of an edge one after the
  * other; an SDDMM of one head writes a dense array. */
 static void execute(const wlm_plan *plan, const wlm_problem *p, int64_t ld, const float *x, const float *b, float *c) {
-  void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
+  WLM_FREED void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan) + 1);
   wlm_execute_args call = EXECUTE_ARGS(.ldb = ld, .ldc = ld);
   assert_status(WLM_OK, p->operation == WLM_SDDMM ? test_execute_sddmm_call(plan, &call, x, b, c, workspace)
                                                   : test_execute_call(plan, &call, b, c, workspace));
-  wlmi_free(workspace);
 }
 
 static void assert_close(float got, float expected, int64_t i) {
@@ -74,8 +73,10 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   const int sddmm = problem.operation == WLM_SDDMM;
   const int64_t n = problem.n, width = n / f->heads, b_rows = problem.transpose ? f->a.rows : f->a.cols;
   const int64_t rows = problem.transpose ? f->a.cols : f->a.rows, count = sddmm ? f->a.nnz * f->heads : rows * n;
-  float *b = wlmi_alloc((size_t)(b_rows * n + 1) * sizeof *b), *x = wlmi_alloc((size_t)(rows * n + 1) * sizeof *x);
-  float *c = wlmi_alloc_zero((size_t)count + 1, sizeof *c), *expected = wlmi_alloc_zero((size_t)count + 1, sizeof *c);
+  WLM_FREED float *b = wlmi_alloc((size_t)(b_rows * n + 1) * sizeof *b),
+                  *x = wlmi_alloc((size_t)(rows * n + 1) * sizeof *x);
+  WLM_FREED float *c = wlmi_alloc_zero((size_t)count + 1, sizeof *c),
+                  *expected = wlmi_alloc_zero((size_t)count + 1, sizeof *c);
   test_random random = {(uint64_t)(n * 100 + f->heads)};
   wlm_plan *plan;
   fill(b, b_rows * n, &random);
@@ -87,18 +88,13 @@ static void check(const fixture *f, wlm_problem problem, const char *variant) {
   problem.heads = 1;
   problem.n = width;
   for (int64_t h = 0; h < f->heads; h++) {
-    float *edges = wlmi_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
+    WLM_FREED float *edges = wlmi_alloc_zero((size_t)f->a.nnz + 1, sizeof *edges);
     assert_status(WLM_OK, wlm_plan_create(bare_host, f->one[h], &problem, &plan));
     execute(plan, &problem, n, x + h * width, b + h * width, sddmm ? edges : expected + h * width);
     for (int64_t p = 0; sddmm && p < f->a.nnz; p++) expected[p * f->heads + h] = edges[p];
     wlm_plan_destroy(plan);
-    wlmi_free(edges);
   }
   for (int64_t i = 0; i < count; i++) assert_close(c[i], expected[i], i);
-  wlmi_free(b);
-  wlmi_free(x);
-  wlmi_free(c);
-  wlmi_free(expected);
 }
 
 static wlm_problem problem_of(int64_t heads, int64_t width) {
@@ -112,7 +108,7 @@ TEST(equals_one_call_per_head) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=64"};
   for (int shape = 0; shape < SHAPES; shape++)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-      fixture f;
+      HELD(fixture) f;
       fixture_make(&f, shape, sizes[i][0]);
       wlm_problem problem = problem_of(sizes[i][0], sizes[i][1]);
       const char *variant = problem.n > 32 && problem.n < 128 ? variants[shape % 3] : NULL;
@@ -125,12 +121,11 @@ TEST(equals_one_call_per_head) {
       problem.operation = WLM_SDDMM;
       problem.reduce = (wlm_reduce)(shape % 2);
       check(&f, problem, NULL);
-      fixture_release(&f);
     }
 }
 
 TEST(sampling_and_user_operators) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make(&f, 1, 3);
   wlm_problem problem = problem_of(3, 10);
   problem.sampling.sample = WLM_SAMPLE_FASTRAND_COPRIME;
@@ -143,17 +138,15 @@ TEST(sampling_and_user_operators) {
   check(&f, problem, NULL);
   problem.custom = "message=b*b;init=0;reduce=acc+x"; /* this operator does not read the values */
   check(&f, problem, NULL);
-  fixture_release(&f);
 }
 
 TEST(nan_stays_in_its_head) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make(&f, 0, 4);
   for (int64_t p = 0; p < f.a.nnz; p++) f.values[p * 4 + 2] = NAN;
   split_values(&f); /* copies the changed values to the matrices of one head */
   check(&f, problem_of(4, 3), NULL);
   check(&f, problem_of(4, 16), NULL);
-  fixture_release(&f);
 }
 
 /* For a pattern (no values) the number of heads changes nothing, and the problem key leaves it out. */
@@ -163,7 +156,7 @@ TEST(heads_of_a_pattern) {
   float c[8], twice[12], x[8] = {1, 1, 2, 2, 3, 3, 4, 4};
   wlm_problem problem = problem_of(2, 2);
   wlm_csr csr = CSR(.rows = 2, .cols = 2, .nnz = 3, .rowptr = rowptr, .colind = colind);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   execute(plan, &problem, 0, NULL, b, c);
   assert_true(c[0] == 6 && c[3] == 12 && c[4] == 5 && c[7] == 8);
@@ -179,11 +172,10 @@ TEST(heads_of_a_pattern) {
   assert_non_null(strstr(why, "heads=2"));
   wlm_string_free(why);
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(invalid_heads_are_refused) {
-  fixture f;
+  HELD(fixture) f;
   wlm_plan *plan;
   fixture_make(&f, 0, 2);
   wlm_problem problem = problem_of(2, 4);
@@ -197,7 +189,6 @@ TEST(invalid_heads_are_refused) {
   assert_status(WLM_OK, wlm_plan_create(bare_host, f.all, &problem, &plan));
   assert_status(WLM_OK, test_execute(plan, NULL, NULL, NULL));
   wlm_plan_destroy(plan);
-  fixture_release(&f);
 }
 
 GROUP(bare_host_begin, bare_host_end)

@@ -54,9 +54,8 @@ static wlm_csr smallest_matrix(void) {
 }
 
 static int64_t count_runs(void) {
-  char *log = text_of(compiled);
+  FREED char *log = text_of(compiled);
   const int64_t runs = count_lines(log, "run");
-  free(log);
   return runs;
 }
 
@@ -124,7 +123,7 @@ static void spoil_cache(int by_half) {
   sqlite3_stmt *keys;
   int count = 0;
   const char *path = in_folder("kernels.db");
-  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &cache));
+  OWN(wlmi_kernel_cache, cache, wlmi_kernel_cache_open(path, WLMI_KERNEL_CACHE_BYTES, &cache));
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_int_equal(sqlite3_prepare_v2(db, "SELECT key FROM kernel", -1, &keys, NULL), SQLITE_OK);
   char key[64][64];
@@ -140,7 +139,6 @@ static void spoil_cache(int by_half) {
                   wlmi_kernel_cache_put(cache, key[i], by_half ? whole : other, by_half ? size / 2 : sizeof other));
     wlmi_free(whole);
   }
-  wlmi_kernel_cache_close(cache);
 }
 
 TEST(a_kernel_that_does_not_load_is_replaced) {
@@ -245,7 +243,7 @@ static wlm_context *open_small(void) {
 
 /* Kernel 1 is used all the time, so that it is never compiled again; there is no cache. */
 TEST(kernels_that_are_not_used_are_unloaded) {
-  wlm_context *context = open_small();
+  OWNED(wlm_context) *context = open_small();
   wlmi_kernel_cache_close(context->cache);
   context->cache = NULL;
   const int64_t before = count_runs();
@@ -259,16 +257,15 @@ TEST(kernels_that_are_not_used_are_unloaded) {
   multiply(context, 2); /* it was unloaded */
   assert_int_equal(count_runs() - before, 2 + OTHERS);
   assert_int_equal(count_descriptors(), descriptors);
-  wlm_context_destroy(context);
 }
 
 /* More than MOST; when they are gone, the next kernel that is loaded unloads theirs. */
 TEST(kernels_of_plans_stay) {
   enum { PLANS = MOST + 2 };
   const wlm_csr csr = smallest_matrix();
-  wlm_context *context = open_small();
+  OWNED(wlm_context) *context = open_small();
   wlm_plan *plans[PLANS];
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
   for (int i = 0; i < PLANS; i++) plans[i] = plan_of(context, matrix, 1 + i);
   for (int i = 0; i < PLANS; i++) execute(plans[i], 1 + i);
   assert_int_equal(context->loaded, PLANS);
@@ -278,8 +275,6 @@ TEST(kernels_of_plans_stay) {
   execute(plans[0], 1);
   multiply(context, 2);
   wlm_plan_destroy(plans[0]);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* A compiler whose answer is lost, here because it deletes the file to which it goes, is one of an unknown version. */

@@ -234,10 +234,9 @@ TEST(rows_far_apart) {
       {nnz, WLM_SPMM, WLM_MIN, WLM_F64, 0, 1, WLM_I32},      {edges, WLM_SDDMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},
       {edges, WLM_SDDMM, WLM_MEAN, WLM_BF16, 0, 0, WLM_I32}, {built_in, WLM_SPMM, WLM_SUM, WLM_F32, 0, 0, WLM_I32},
   };
-  pair p;
+  HELD(pair) p;
   pair_make(&p);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_case(&p, &cases[i]);
-  pair_release(&p);
 }
 
 /* ---- positions past 2^31 --------------------------------------------------------------------------------------- */

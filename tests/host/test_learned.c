@@ -87,23 +87,20 @@ static wlmi_measurement_record measured(const char *variant, int64_t time_ps) {
 }
 
 static void put(const char *path, wlmi_measurement_record record) {
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  wlmi_store_close(store);
 }
 
 static void pin_on(const char *path, const char *device, const char *variant) {
-  wlmi_text class = {0};
+  HELD(wlmi_text) class = {0};
   char place[WLMI_HASH_HEX];
   wlmi_measurement_record like = measured(variant, 1);
   wlmi_hash_to_hex((wlmi_hash){like.stats.fingerprint[0], like.stats.fingerprint[1]}, place);
   if (device) like.device.name = (char *)device;
   wlmi_device_class(&like.device, &class);
   const wlmi_pin_record record = {class.data, place, key, 8, (char *)variant};
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_pin(store, &record));
-  wlmi_store_close(store);
-  wlmi_text_release(&class);
 }
 
 static void pin(const char *path, const char *variant) { pin_on(path, NULL, variant); }
@@ -149,7 +146,7 @@ TEST(an_import_is_used_at_once) {
   const wlm_problem problem = problem_of();
   put(user, measured(FIRST, 900));
   put(user, measured(SECOND, 500));
-  GET(char *, lines, wlm_export_string(context, &lines));
+  WLM_FREED GET(char *, lines, wlm_export_string(context, &lines));
   assert_int_equal(unlink(user), 0);
   assert_status(WLM_OK, wlm_context_refresh(context));
   GET(wlmi_decision, d, wlmi_context_choose(context, upload.matrix, &problem, &d));
@@ -157,7 +154,6 @@ TEST(an_import_is_used_at_once) {
   assert_status(WLM_OK, wlm_import_string(context, lines, NULL));
   assert_status(WLM_OK, wlmi_context_choose(context, upload.matrix, &problem, &d));
   assert_string_equal(d.variant, SECOND);
-  wlm_string_free(lines);
 }
 
 /* The measurements of both databases on one matrix are used together, as after a merge. Pins go before measurements,
@@ -363,9 +359,8 @@ static char *at(int slot, const char *name) {
 
 /* Writes what a database has as `warploom export` does. */
 static void export_to(const char *database, const char *lines) {
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   assert_status(WLM_OK, wlmi_store_export_path(store, lines));
-  wlmi_store_close(store);
 }
 
 static void reopen_with(const char *first, const char *second) {
@@ -398,10 +393,9 @@ TEST(layers_lie_between_the_user_and_the_system) {
   assert_int_equal(sizes[0], sizes[1]);
   assert_memory_equal(before, after, sizes[0]);
   free(before), free(after);
-  GET(char *, info, wlm_context_info(context, &info));
+  WLM_FREED GET(char *, info, wlm_context_info(context, &info));
   assert_json_at(info, "$.layers[0]", database);
   assert_json_at(info, "$.layers[1]", lines);
-  wlm_string_free(info);
 }
 
 /* Measurements of all layers are used together, and those of a similar device too. */

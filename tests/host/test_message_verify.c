@@ -125,7 +125,7 @@ TEST(right_results_pass) {
     for (int transpose = 0; transpose < 2; transpose++) {
       const size_t k = (i + 2 * (size_t)transpose) % 4, v = (i / 4 + k + (size_t)transpose) % 3; /* of each some */
       wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
-      walked w;
+      HELD(walked) w;
       problem.dense_type = shapes[k].type;
       problem.transpose = transpose;
       problem.want_argmax = strstr(messages[i], ";max=") != NULL;
@@ -133,7 +133,6 @@ TEST(right_results_pass) {
       wlm_execute_args call = EXECUTE_ARGS(.ldb = problem.n + 3 * (int)(k % 2), .ldc = problem.n + 2 * (int)(k % 2));
       walked_make(&w, &problem, &call);
       run(&w, variants[v]);
-      walked_release(&w);
     }
 }
 
@@ -234,7 +233,7 @@ TEST(wrong_results_are_found) {
 /* At the other alignment there is an element before each array. */
 TEST(writes_before_results_are_found) {
   const wlm_problem problem = problem_of(all_kinds, 6, 2);
-  walked w;
+  HELD(walked) w;
   walked_make(&w, &problem, NULL);
   assert_status(WLM_OK, wlmi_operands_shift(&w.operands, 1));
   assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
@@ -243,24 +242,21 @@ TEST(writes_before_results_are_found) {
     assert_int_equal(array->moves, r != 2);
     if (array->moves) expect_write(&w, (char *)array->buffer.memory, 0, "before results[");
   }
-  walked_release(&w);
 }
 
 TEST(wrong_dropout_is_refused) {
   static const double shares[] = {1, -0.25, NAN};
   const wlm_problem problem = problem_of("sum=kept*b", 6, 2);
-  walked w;
+  HELD(walked) w;
   double error;
   walked_make(&w, &problem, NULL);
-  GET(wlm_plan *, plan, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
   for (int i = 0; i < 3; i++) {
     w.operands.message->call.scalars[1] = shares[i]; /* b is operand 0 */
     assert_status(WLM_ERR_INVALID_ARGUMENT, verify_plan(&w.operands, w.verifier, plan, &error));
     assert_contains(wlm_error_detail(), "the scalar of operand kept is ");
     assert_contains(wlm_error_detail(), "must be at least 0 and below 1");
   }
-  wlm_plan_destroy(plan);
-  walked_release(&w);
 }
 
 /* Either of two edges may win whose messages differ by less than rounding, but no other. */
@@ -341,14 +337,11 @@ TEST(tuning) {
   assert_true(stored >= 4);
   forget_noise(database);
   assert_int_equal(tuned_for("sum = relu(b + e);", 8), stored); /* another spelling: all is known */
-  GET(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
-  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
-  char *why = NULL;
+  HOLD(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  OWN(wlm_plan, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  WLM_FREED char *why = NULL;
   assert_status(WLM_OK, wlm_plan_explain(plan, 0, &why));
   assert_contains(why, "fingerprint");
-  wlm_string_free(why);
-  wlm_plan_destroy(plan);
-  wlmi_upload_release(&upload);
 }
 
 GROUP(begin, end)

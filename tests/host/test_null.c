@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/asserts.h"
 #include "support/bare_host.h"
 #include "support/defaults.h"
 #include "support/folder.h"
 #include "support/header.h"
+#include "support/own.h"
 #include "warploom/warploom_attention.h"
 #include "warploom/warploom_message.h"
 #include "warploom/warploom_tune.h"
@@ -62,8 +62,7 @@ static void context_functions(void **state) {
   wlm_context_destroy(NULL);
   setenv("XDG_DATA_HOME", "/nonexistent", 1); /* options may be NULL: then the device and the default paths are used */
   setenv("XDG_CACHE_HOME", "/nonexistent", 1);
-  GET(wlm_context *, context, wlm_context_create(NULL, &context));
-  wlm_context_destroy(context);
+  OWN(wlm_context, context, wlm_context_create(NULL, &context));
 }
 
 static void one_call_function(void **state) {
@@ -162,11 +161,10 @@ static void plan_functions(void **state) {
   assert_status(WLM_OK, wlm_plan_execute(plan, &args)); /* the plan still works after all refused calls */
   assert_true(c[0] == 14 && c[1] == 15);
 
-  GET(wlm_plan *, online, wlm_plan_create_online(bare_host, bare_matrix, &problem, NULL, &online));
+  OWN(wlm_plan, online, wlm_plan_create_online(bare_host, bare_matrix, &problem, NULL, &online));
   REFUSED("state", wlm_plan_online_state(online, NULL));
   REFUSED("args", wlm_plan_execute(online, NULL));
   assert_status(WLM_OK, wlm_plan_execute(online, &args));
-  wlm_plan_destroy(online);
 }
 
 static void tuning_functions(void **state) {
@@ -245,7 +243,7 @@ static void objects_of_another_context(void **state) {
   static const char says[] = "created in another context";
   wlm_context_options options = BARE_OPTIONS(.device = "host");
   wlm_plan *made;
-  GET(wlm_context *, other, wlm_context_create(&options, &other));
+  OWN(wlm_context, other, wlm_context_create(&options, &other));
 #define FOREIGN(name, call)                         \
   do {                                              \
     assert_status(WLM_ERR_INVALID_ARGUMENT, call);  \
@@ -260,7 +258,6 @@ static void objects_of_another_context(void **state) {
   FOREIGN("wlm_expected_seconds", wlm_expected_seconds(other, bare_matrix, &problem, &seconds, NULL));
   FOREIGN("wlm_plan_create_online", wlm_plan_create_online(other, bare_matrix, &problem, NULL, &made));
   FOREIGN("wlm_tune", wlm_tune(other, bare_matrix, &problem, NULL, NULL));
-  wlm_context_destroy(other);
 }
 
 /* Runs first, because these functions must not be called while a context exists. */

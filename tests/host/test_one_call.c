@@ -91,16 +91,14 @@ TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
   wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_ESTIMATED);
   test_random random = {11};
   for (int i = 0; i < 10; i++) {
-    wlm_matrix *matrix, *other;
-    wlm_plan *plan, *moving;
     draw_matrix(&first, &random, 1);
     draw_matrix(&second, &random, 1);
     for (int k = 0; k < DRAWN_DENSE; k++) second.b[k] = test_draw_between(&random, -1, 1);
     for (int k = 0; k < DRAWN_NNZ; k++) second.values[k] = test_draw_between(&random, -1, 1);
-    assert_status(WLM_OK, wlm_matrix_create(bare_host, &first.csr, &options, &other));
-    assert_status(WLM_OK, wlm_matrix_create(bare_host, &second.csr, &options, &matrix));
-    assert_status(WLM_OK, wlm_plan_create(bare_host, other, &problem, &moving));
-    assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, wlm_plan_variant(moving), &plan));
+    OWN(wlm_matrix, other, wlm_matrix_create(bare_host, &first.csr, &options, &other));
+    OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &second.csr, &options, &matrix));
+    OWN(wlm_plan, moving, wlm_plan_create(bare_host, other, &problem, &moving));
+    OWN(wlm_plan, plan, wlm_plan_create_variant(bare_host, matrix, &problem, wlm_plan_variant(moving), &plan));
     assert_status(WLM_OK, wlm_plan_rebind(moving, &second.csr));
     wlm_execute_args args = request_call(&requests[0], &second, &named);
     args.workspace = workspace;
@@ -113,10 +111,6 @@ TEST_BETWEEN(three_ways_give_the_same_bits, bare_host_begin, bare_host_end) {
     const size_t size = (size_t)second.csr.rows * DRAWN_N * sizeof *one.c;
     assert_memory_equal(named.c, rebound.c, size);
     assert_memory_equal(named.c, one.c, size);
-    wlm_plan_destroy(plan);
-    wlm_plan_destroy(moving);
-    wlm_matrix_destroy(matrix);
-    wlm_matrix_destroy(other);
   }
 }
 
@@ -193,7 +187,7 @@ static void *call_in_turn(void *user) {
 }
 
 TEST_BETWEEN(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_end) {
-  worker *workers = calloc(2, sizeof *workers);
+  FREED worker *workers = calloc(2, sizeof *workers);
   test_random random = {21};
   assert_non_null(workers);
   for (int t = 0; t < 2; t++) {
@@ -214,5 +208,4 @@ TEST_BETWEEN(two_threads_with_problems_of_their_own, bare_host_begin, bare_host_
   for (int t = 0; t < 2; t++) assert_int_equal(pthread_create(&workers[t].thread, NULL, call_in_turn, &workers[t]), 0);
   for (int t = 0; t < 2; t++) pthread_join(workers[t].thread, NULL);
   assert_false(workers[0].wrong || workers[1].wrong);
-  free(workers);
 }

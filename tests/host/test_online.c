@@ -224,7 +224,7 @@ static int64_t stored(const char *path, wlmi_measurement_record **records) {
  * begins with it. */
 TEST(finds_the_fastest_and_stores_it) {
   for (int delay = 0; delay < 4; delay += 3) {
-    bench b;
+    HELD(bench) b;
     char best[WLMI_VARIANT_NAME];
     wlmi_measurement_record *records;
     bench_make(&b);
@@ -260,16 +260,12 @@ TEST(finds_the_fastest_and_stores_it) {
       if (!strcmp(records[i].variant, FIRST)) assert_int_equal(records[i].time_ps, 1000000000);
     }
     wlmi_measurements_free(records, count);
-    bench again;
+    HELD(bench) again;
     bench_make_on(&again, b.database, NULL, SKEWED);
-    GET(wlm_plan *, plan, wlm_plan_create(again.context, again.upload.matrix, &again.problem, &plan));
+    OWN(wlm_plan, plan, wlm_plan_create(again.context, again.upload.matrix, &again.problem, &plan));
     assert_string_equal(wlm_plan_variant(plan), best);
-    GET(char *, text, wlm_plan_explain(plan, 1, &text));
+    WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
     assert_contains(text, "\"step\":\"fingerprint\"");
-    wlm_string_free(text);
-    wlm_plan_destroy(plan);
-    bench_release(&again);
-    bench_release(&b);
   }
 }
 
@@ -281,7 +277,7 @@ static int count_finalists(void *user, int64_t done, int64_t total, const wlm_ca
 
 /* Times of online tuning do not count as tuned: a tuning measures all candidates, and then its times decide. */
 TEST(tuning_overrides_online_tuning) {
-  bench b;
+  HELD(bench) b;
   int finalists = 0, hot = 0;
   wlmi_measurement_record *records;
   bench_make(&b);
@@ -314,16 +310,15 @@ TEST(tuning_overrides_online_tuning) {
   assert_true(precise);
   wlm_plan_destroy(plan);
   wlmi_measurements_free(records, count);
-  bench_release(&b);
 }
 
 /* In a capture the plan runs one kernel and times nothing; a pair of trials that a capture interrupts is discarded. */
 TEST(captures_run_one_kernel) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
   b.options.challengers = 1;
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   world.captured = 1;
   execute(&b, online, 500);
   assert_int_equal(world.started, 0);
@@ -344,17 +339,15 @@ TEST(captures_run_one_kernel) {
     world.captured = 0;
   }
   assert_int_equal(tell(online).replacements, 1);
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 /* If the device cannot launch a challenger, the incumbent serves the call. */
 TEST(a_failing_challenger_is_dropped) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3, 0.8e-3}, 3);
   b.options.challengers = 2;
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   world.refused = world.kernels[1];
   execute(&b, online, 2000);
   assert_int_equal(world.launches[1], 0);
@@ -363,13 +356,11 @@ TEST(a_failing_challenger_is_dropped) {
   world.refused = world.kernels[2];
   assert_status(WLM_ERR_DEVICE, (world.executing = 1, test_execute(online, b.exact.b, b.c, NULL)));
   world.executing = 0;
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 /* Invalid calls do not count against a kernel. */
 TEST(invalid_calls_are_refused) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b);
   plant((const double[]){1e-3, 0.5e-3}, 2);
   b.options.challengers = 1;
@@ -413,7 +404,6 @@ TEST(invalid_calls_are_refused) {
     assert_contains(wlm_error_detail(), says[i]);
     assert_null(online);
   }
-  bench_release(&b);
 }
 
 /* ---- which kernels are tried ------------------------------------------------------------------------- */
@@ -459,7 +449,7 @@ static void bench_make_small(bench *b, const char *database) {
 }
 
 TEST(wrong_kernels_are_never_tried) {
-  bench b;
+  HELD(bench) b;
   bench_make_small(&b, "");
   wlm_plan *online = online_of(&b);
   assert_int_equal(tell(online).challengers, 2); /* not the wrong one, and for a single call not the prepared one */
@@ -475,24 +465,21 @@ TEST(wrong_kernels_are_never_tried) {
   b.options.first = "b_wrong";
   assert_status(WLM_ERR_MISMATCH, wlm_plan_create_online(b.context, b.upload.matrix, &b.problem, &b.options, &online));
   assert_null(online);
-  bench_release(&b);
 }
 
 /* The reversed sum is correct and deterministic, but its bits differ from those of the first kernel. */
 TEST(deterministic_plans_keep_their_bits) {
-  bench b;
+  HELD(bench) b;
   bench_make_small(&b, "");
   b.problem.policy.deterministic = 1;
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   assert_int_equal(tell(online).challengers, 1);
   plant((const double[]){1e-3, 0.5e-3}, 2);
   execute(&b, online, 2000);
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 TEST(prepare_times_are_stored) {
-  bench b;
+  HELD(bench) b;
   wlmi_measurement_record *records;
   int prepared = 0;
   const char *path = in_folder("prepared.db");
@@ -511,13 +498,12 @@ TEST(prepare_times_are_stored) {
   }
   assert_int_equal(prepared, 1);
   wlmi_measurements_free(records, count);
-  bench_release(&b);
 }
 
 /* ---- plans without challengers or without a database ------------------------------------------------ */
 
 TEST(empty_products_and_few_calls) {
-  bench b;
+  HELD(bench) b;
   wlmi_measurement_record *records;
   bench_make(&b);
   b.problem.n = 0;
@@ -541,33 +527,28 @@ TEST(empty_products_and_few_calls) {
   assert_status(WLM_OK, wlm_plan_online_close(online));
   wlm_plan_destroy(online);
   assert_int_equal(stored(b.database, &records), 0); /* no decision was made */
-  bench_release(&b);
 }
 
 TEST(no_database_is_no_error) {
-  bench b;
+  HELD(bench) b;
   bench_make_on(&b, "", NULL, SKEWED);
   b.options.challengers = 2;
   plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   execute(&b, online, 2000);
   assert_status(WLM_OK, wlm_plan_online_close(online));
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 /* A folder instead of a database, as an example of a path that cannot be written. */
 TEST(an_unwritable_database_is_an_error) {
-  bench b;
+  HELD(bench) b;
   bench_make_on(&b, folder.path, NULL, SKEWED);
   b.options.challengers = 2;
   plant((const double[]){1e-3, 0.5e-3, 2e-3}, 3);
-  wlm_plan *online = online_of(&b);
+  OWNED(wlm_plan) *online = online_of(&b);
   execute(&b, online, 2000);
   assert_status(WLM_ERR_DATABASE, wlm_plan_online_close(online));
   execute(&b, online, 10);
-  wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 /* Runs in a new process, because OpenMP's threads do not survive a fork. */
@@ -616,7 +597,7 @@ static void check_positions(const bench *b, const int32_t *positions) {
 
 /* With real times the results are correct, also with argmax indices and for SDDMM. */
 TEST(results_are_correct_with_real_times) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b);
   wlmi_context_device(b.context)->ops = real;
   wlm_plan *online = online_of(&b);
@@ -657,7 +638,6 @@ TEST(results_are_correct_with_real_times) {
   }
   free(values);
   wlm_plan_destroy(online);
-  bench_release(&b);
 }
 
 static int begin(void **state) {

@@ -36,11 +36,9 @@ static wlmi_csr_host with_ones(float *ones) {
 static wlm_problem problem_of(wlm_type type) { return (wlm_problem)PROBLEM(.n = N, .dense_type = type); }
 
 static void check(wlmi_operands *operands) {
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(operands, 1, &verifier));
-  GET(wlm_plan *, plan, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(operands, 1, &verifier));
+  OWN(wlm_plan, plan, wlm_plan_create(context, operands->matrix, &operands->spec.problem, &plan));
   GET(double, error, verify_plan(operands, verifier, plan, &error));
-  wlm_plan_destroy(plan);
-  wlmi_verifier_destroy(verifier);
 }
 
 static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const wlm_problem *problem,
@@ -55,12 +53,11 @@ static void beside(const wlmi_operands *lender, const wlm_matrix *matrix, const 
 
 TEST(equal_operands_are_shared) {
   const wlm_problem sum = problem_of(WLM_F32);
-  wlmi_upload ones, wide;
   float memory[1000];
   const wlmi_csr_host unit = with_ones(memory);
-  GET(wlmi_operands, lender, wlmi_operands_create(context, upload.matrix, &sum, NULL, 1, &lender));
-  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
-  assert_status(WLM_OK, wlmi_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
+  HOLD(wlmi_operands, lender, wlmi_operands_create(context, upload.matrix, &sum, NULL, 1, &lender));
+  HOLD(wlmi_upload, ones, wlmi_upload_create_values(context, &upload, &unit, WLM_F32, &ones));
+  HOLD(wlmi_upload, wide, wlmi_upload_create_values(context, &upload, &unit, WLM_F64, &wide));
 
   wlm_problem problem = sum;
   problem.reduce = WLM_MAX;
@@ -81,9 +78,6 @@ TEST(equal_operands_are_shared) {
   wlm_execute_args call = EXECUTE_ARGS(.beta = 2 /* a beta other than 0 reads the old C */);
   beside(&lender, upload.matrix, &problem, &call, 0);
   check(&lender); /* the lender still owns the shared memory */
-  wlmi_upload_release(&wide);
-  wlmi_upload_release(&ones);
-  wlmi_operands_release(&lender);
 }
 
 TEST(values_over_a_pattern) {
@@ -114,14 +108,12 @@ TEST(values_over_a_pattern) {
 TEST(values_of_calls_are_refused) {
   wlm_csr given = *wlmi_matrix_csr(upload.matrix);
   wlm_problem problem = problem_of(WLM_F32);
-  wlmi_operands operands;
+  HELD(wlmi_operands) operands;
   given.values = NULL;
   given.has_values = 1;
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &given, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &given, NULL, &matrix));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_operands_create(context, matrix, &problem, NULL, 1, &operands));
   assert_contains(wlm_error_detail(), "wlm_csr.values is NULL");
-  wlmi_operands_release(&operands);
-  wlm_matrix_destroy(matrix);
 }
 
 /* B of attention's gradient has as many rows as A has columns, and dC as many as A has rows. */
@@ -131,16 +123,13 @@ TEST(gradients_of_wide_and_tall_matrices) {
   problem.operation = WLM_ATTENTION;
   problem.transpose = 1;
   for (int i = 0; i < 2; i++) {
-    GET(wlmi_csr_host, a, wlmi_input_read(inputs[i], &a));
-    GET(wlmi_upload, one, wlmi_upload_create(context, &a, WLM_I32, &one));
-    GET(wlmi_operands, operands, wlmi_operands_create(context, one.matrix, &problem, NULL, 1, &operands));
+    HOLD(wlmi_csr_host, a, wlmi_input_read(inputs[i], &a));
+    HOLD(wlmi_upload, one, wlmi_upload_create(context, &a, WLM_I32, &one));
+    HOLD(wlmi_operands, operands, wlmi_operands_create(context, one.matrix, &problem, NULL, 1, &operands));
     for (int shift = 1; shift >= 0; shift--) {
       assert_status(WLM_OK, wlmi_operands_shift(&operands, shift));
       check(&operands);
     }
-    wlmi_operands_release(&operands);
-    wlmi_upload_release(&one);
-    wlmi_csr_host_release(&a);
   }
 }
 

@@ -93,13 +93,13 @@ TEST_BETWEEN(the_workspace_has_the_copies, bare_host_begin, bare_host_end) {
   static _Alignas(64) char workspace[1 << 16];
   test_random random = {49};
   wlm_problem problem = request_problem(&requests[0]);
-  wlm_plan *rows, *columns, *online;
+  wlm_plan *online;
   draw_matrix(&a, &random, 1);
   wlm_execute_args args = request_call(&requests[0], &a, &to);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &a.csr, NULL, &matrix));
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &rows));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &a.csr, NULL, &matrix));
+  OWN(wlm_plan, rows, wlm_plan_create(bare_host, matrix, &problem, &rows));
   problem.b_order = problem.c_order = WLM_COLUMN_MAJOR;
-  assert_status(WLM_OK, wlm_plan_create(bare_host, matrix, &problem, &columns));
+  OWN(wlm_plan, columns, wlm_plan_create(bare_host, matrix, &problem, &columns));
   assert_string_equal(wlm_plan_variant(rows), wlm_plan_variant(columns));
   const size_t copies = (size_t)(a.csr.rows + a.csr.cols) * DRAWN_N * 4;
   assert_in_range(wlm_plan_workspace_size(columns), wlm_plan_workspace_size(rows) + copies,
@@ -110,7 +110,4 @@ TEST_BETWEEN(the_workspace_has_the_copies, bare_host_begin, bare_host_end) {
   assert_contains(wlm_error_detail(), "workspace_size");
   assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(bare_host, matrix, &problem, NULL, &online));
   assert_contains(wlm_error_detail(), "row-major");
-  wlm_plan_destroy(rows);
-  wlm_plan_destroy(columns);
-  wlm_matrix_destroy(matrix);
 }

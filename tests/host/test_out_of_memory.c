@@ -40,9 +40,9 @@ static wlm_status open_context(wlm_context **context) {
 /* Creates a context and computes a product; *variant gets the plan's variant. */
 static wlm_status multiply(wlm_context *context, const wlm_problem *problem, char variant[256]) {
   wlm_execute_args args = WLM_EXECUTE_ARGS_INIT;
-  wlm_matrix *matrix = NULL;
-  wlm_plan *plan = NULL;
-  char *why = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
+  OWNED(wlm_plan) *plan = NULL;
+  WLM_FREED char *why = NULL;
   wlm_status status = wlm_matrix_create(context, &a.csr, NULL, &matrix);
   if (status == WLM_OK) status = wlm_plan_create(context, matrix, problem, &plan);
   if (status == WLM_OK) status = wlm_plan_explain(plan, 1, &why);
@@ -57,9 +57,6 @@ static wlm_status multiply(wlm_context *context, const wlm_problem *problem, cha
     status = wlm_plan_prepare(plan, prepared, NULL);
   }
   if (status == WLM_OK) status = wlm_plan_execute(plan, &args);
-  wlm_string_free(why);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
   return status;
 }
 
@@ -93,14 +90,13 @@ static const struct {
 TEST(a_context_reports_it) {
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
-      wlm_context *context = NULL;
+      OWNED(wlm_context) *context = NULL;
       failing_malloc_begin(k, modes[mode].count);
       const wlm_status status = open_context(&context);
       failures = failing_malloc_end();
       expect_out_of_memory(status, k, modes[mode].name);
       assert_int_equal(status == WLM_OK, context != NULL);
       if (context && failures) expect_product(context, 0, k, modes[mode].name);
-      wlm_context_destroy(context);
     }
 }
 
@@ -118,13 +114,12 @@ TEST(layers_report_it) {
   assert_int_equal(rename(database, folder_file(&folder, "site/c.db")), 0);
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 100)) {
-      wlm_context *context = NULL;
+      OWNED(wlm_context) *context = NULL;
       failing_malloc_begin(k, modes[mode].count);
       const wlm_status status = wlm_context_create(&options, &context);
       failures = failing_malloc_end();
       if (status != WLM_ERR_PARSE) expect_out_of_memory(status, k, modes[mode].name); /* see refresh_export_import */
       assert_int_equal(status == WLM_OK, context != NULL);
-      wlm_context_destroy(context);
     }
   assert_int_equal(rename(folder.file, database), 0);
 }
@@ -134,24 +129,22 @@ TEST(a_product_reports_it) {
     for (int i = 0; i < PROBLEMS; i++)
       for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
         char variant[256];
-        GET(wlm_context *, context, open_context(&context));
+        OWN(wlm_context, context, open_context(&context));
         failing_malloc_begin(k, modes[mode].count);
         const wlm_status status = multiply(context, &problems[i], variant);
         failures = failing_malloc_end();
         expect_out_of_memory(status, k, modes[mode].name);
         expect_product(context, i, k, modes[mode].name);
-        wlm_context_destroy(context);
       }
 }
 
 static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
   wlmi_spec spec;
   const wlmi_limits limits = {.target = WLMI_TARGET_HOST};
-  const wlmi_candidate_list *list = NULL;
+  OWNED(wlmi_candidates) *list = NULL;
   wlm_status status = wlmi_spec_make(&problems[1], &a.csr, &spec);
   if (status == WLM_OK) status = wlmi_generator_describe(generator, &spec, &limits, &list);
   if (status == WLM_OK) status = wlmi_generator_emit(generator, list->candidates[0].variant, &spec, &limits, program);
-  wlmi_candidates_drop(list);
   return status;
 }
 
@@ -180,13 +173,12 @@ TEST(one_call_reports_it) {
   wlm_execute_args args = EXECUTE_ARGS(.b = a.b, .c = c);
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 24)) {
-      GET(wlm_context *, context, open_context(&context));
+      OWN(wlm_context, context, open_context(&context));
       failing_malloc_begin(k, modes[mode].count);
       const wlm_status status = wlm_spmm(context, &a.csr, &problems[1], &args);
       failures = failing_malloc_end();
       expect_out_of_memory(status, k, modes[mode].name);
       assert_status(WLM_OK, wlm_spmm(context, &a.csr, &problems[1], &args));
-      wlm_context_destroy(context);
     }
 }
 
@@ -201,7 +193,7 @@ static wlm_status refresh_export_import(wlm_context *context) {
 }
 
 TEST(a_store_reports_it) {
-  GET(wlm_context *, context, open_context(&context));
+  OWN(wlm_context, context, open_context(&context));
   for (int mode = 0; mode < 2; mode++)
     for (int64_t k = 1, failures = 1; failures; k = next(k, 200)) {
       failing_malloc_begin(k, modes[mode].count);
@@ -211,17 +203,15 @@ TEST(a_store_reports_it) {
       assert_status(WLM_OK, refresh_export_import(context));
     }
   expect_product(context, 0, 0, "all");
-  wlm_context_destroy(context);
 }
 
 /* wlmi_fail without memory for the detail must still return an error. */
 TEST(a_failure_without_memory_is_reported) {
-  wlmi_method method = {0};
+  HELD(wlmi_method) method = {0};
   failing_malloc_begin(1, INT64_MAX);
   wlmi_method_fail(&method, "wrong");
   assert_int_equal(failing_malloc_end(), 1);
   assert_non_null(method.failure);
-  wlmi_method_release(&method);
 }
 
 /* ---- a database with a tuned case, and compiled kernels ------------------------------------------------------- */
@@ -230,8 +220,8 @@ static void put_case(void) {
   static const char *const names[] = {TUNED, "host_row/rows=128,tile=16", "host_row/rows=16,tile=16"};
   wlmi_measurement_record records[3];
   char key[WLMI_SPEC_KEY];
-  GET(wlm_context *, context, open_context(&context));
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &a.csr, NULL, &matrix));
+  OWN(wlm_context, context, open_context(&context));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &a.csr, NULL, &matrix));
   assert_status(WLM_OK, wlmi_matrix_fingerprint(matrix));
   GET(wlmi_spec, spec, wlmi_context_spec(context, matrix, &problems[0], &spec));
   wlmi_spec_key(&spec, key);
@@ -244,11 +234,8 @@ static void put_case(void) {
                                              .driver = (char *)(uintptr_t)info->driver, .time_ps = 1000000 * (i + 1));
     records[i].device = wlmi_device_record_of(wlmi_context_device(context));
   }
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_WRITE, &store));
   assert_status(WLM_OK, wlmi_store_put(store, records, 3));
-  wlmi_store_close(store);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* Writes a compiler that fails once a file exists; afterwards all kernels must come from the cache. */

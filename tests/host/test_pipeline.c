@@ -15,26 +15,22 @@ static char database[320];
 
 /* Creates a plan with the database; gives its variant and the text of explain. */
 static void plan_for(const char *input, const char *database_path, char variant[WLMI_VARIANT_NAME], char **why) {
-  wlmi_csr_host csr = {0};
+  HELD(wlmi_csr_host) csr = {0};
   wlm_problem problem = PROBLEM(.n = N);
   wlm_context_options options = CONTEXT_OPTIONS(.device = "host", .database = database_path, .system_database = "");
-  GET(wlm_context *, context, wlm_context_create(&options, &context));
+  OWN(wlm_context, context, wlm_context_create(&options, &context));
   assert_status(WLM_OK, wlmi_input_read(input, &csr));
-  GET(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
-  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  HOLD(wlmi_upload, upload, wlmi_upload_create(context, &csr, WLM_I32, &upload));
+  OWN(wlm_plan, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, why));
   assert_true(json_is_valid(*why));
-  wlm_plan_destroy(plan);
-  wlmi_upload_release(&upload);
-  wlmi_csr_host_release(&csr);
-  wlm_context_destroy(context);
 }
 
 /* The fastest and the slowest finalist of the stored measurements. */
 static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME]) {
   wlmi_measurement_record *records;
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   assert_int_equal(choices.count, 1);
@@ -44,7 +40,6 @@ static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME
   snprintf(loser, WLMI_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
   wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
-  wlmi_store_close(store);
 }
 
 TEST(tuned_winner_is_dispatched) {

@@ -51,7 +51,7 @@ TEST(matrix_pointers) {
 TEST(product_pointers) {
   wlm_plan *plan;
   const wlm_csr csr = small();
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_problem problem = PROBLEM(.n = N, .epilogue.bias = 1);
   plan = plan_of(matrix, &problem);
   assert_refused(test_execute(plan, b, c, NULL), "wlm_plan_execute: bias is NULL");
@@ -95,27 +95,24 @@ TEST(product_pointers) {
   assert_refused(GRADIENT(c, arg, b, off(db, 2), dvalues), "db is 0x");
   assert_refused(GRADIENT(c, arg, b, db, off(dvalues, 2)), "dvalues is 0x");
   assert_status(WLM_OK, GRADIENT(c, arg, b, db, dvalues));
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(sddmm_pointers) {
   const wlm_csr csr = small();
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_problem problem = PROBLEM(.n = N, .operation = WLM_SDDMM);
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   assert_refused(test_execute_sddmm(plan, off(c, 2), b, dvalues, NULL), "wlm_plan_execute: x is 0x");
   assert_refused(test_execute_sddmm(plan, c, off(b, 2), dvalues, NULL), "b is 0x");
   assert_refused(test_execute_sddmm(plan, c, b, off(dvalues, 2), NULL), "dvalues is 0x");
   assert_status(WLM_OK, test_execute_sddmm(plan, c, b, dvalues, NULL));
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* B may be NULL only if the message does not read it. */
 TEST(messages_that_do_not_read_b) {
   static const int product[] = {1, 1, 0, 1, 1, 1, 1, 1}, gradient[] = {1, 0, 0, 0, 0, 0, 1, 1};
   const wlm_csr csr = small();
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int message = WLM_MUL; message <= WLM_RDIV; message++) {
     const wlm_status of_product = product[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
     const wlm_status of_gradient = gradient[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
@@ -141,7 +138,6 @@ TEST(messages_that_do_not_read_b) {
   assert_status(WLM_OK, test_execute(plan, NULL, c, NULL));
   assert_true(c[0] == 5 && c[N] == 1.25f);
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Runs a product, planned or in one call, whose arrays are at these elements of `memory`, with these distances of
@@ -152,12 +148,10 @@ static wlm_status product_in(float *memory, int at_b, int at_c, int64_t ldb, int
   wlm_problem problem = PROBLEM(.n = N, .transpose = transpose, .policy.expected_calls = 100);
   wlm_execute_args args = EXECUTE_ARGS(.b = memory + at_b, .c = memory + at_c, .ldb = ldb, .ldc = ldc,
                                        .workspace = workspace, .workspace_size = sizeof workspace);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   const wlm_status status = wlm_plan_execute(plan, &args);
   assert_int_equal(wlm_spmm(bare_host, &csr, &problem, &args), status);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
   return status;
 }
 
@@ -212,7 +206,7 @@ TEST(results_that_overlap_others) {
   memcpy(m.rowptr, rowptr, sizeof rowptr);
   memcpy(m.colind, colind, sizeof colind);
   csr.rowptr = m.rowptr, csr.colind = m.colind, csr.values = m.values;
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .want_argmax = 1, .epilogue.bias = 1);
   wlm_execute_args args = EXECUTE_ARGS(.b = m.b, .c = m.c, .bias = m.bias, .argmax = m.argmax, .workspace = m.workspace,
                                        .workspace_size = sizeof m.workspace);
@@ -259,7 +253,6 @@ TEST(results_that_overlap_others) {
   SHARES(dvalues, m.values, "dvalues and values");
   SHARES(dvalues, m.x, "dvalues and x");
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* What a call gives, and the problem does not have. */
@@ -267,24 +260,23 @@ TEST(forgotten_fields_of_the_problem) {
   wlm_problem problem = WLM_PROBLEM_INIT;
   wlm_plan *plan;
   const wlm_csr csr = small();
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_refused(wlm_plan_create(bare_host, matrix, &problem, &plan), "wlm_problem.n is not given");
   problem.n = N;
   plan = plan_of(matrix, &problem);
   wlm_execute_args call = EXECUTE_ARGS(.bias = b);
   assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_problem.epilogue.bias is 0");
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Other invalid fields of a call. */
 TEST(fields_of_a_call) {
   static const double not_finite[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
   const wlm_csr csr = small();
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int operation = WLM_SPMM; operation <= WLM_SDDMM; operation++) {
     wlm_problem problem = PROBLEM(.n = N, .operation = (wlm_operation)operation);
-    wlm_plan *plan = plan_of(matrix, &problem);
+    OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
     for (int i = 0; i < 2 + 2 * 3 + 2; i++) {
       const int64_t most = UINT32_MAX / sizeof(float);
       wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .dvalues = c, .x = c);
@@ -303,9 +295,7 @@ TEST(fields_of_a_call) {
       }
       assert_refused(wlm_plan_execute(plan, &args), says);
     }
-    wlm_plan_destroy(plan);
   }
-  wlm_matrix_destroy(matrix);
 }
 
 /* Values may be passed to a call only if the plan has values. */

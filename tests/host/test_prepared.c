@@ -123,7 +123,7 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 
 TEST(the_kernels_are_correct) {
   static const char *const variants[] = {"plain", "ready"};
-  GET(wlmi_generator *, generator, wlmi_generator_create(templates, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(templates, &generator));
   GET(wlmi_device *, device, wlmi_host_device_open(&device));
   for (int i = 0; i < 2; i++) {
     wlmi_spec spec = emit_spec(33);
@@ -131,12 +131,10 @@ TEST(the_kernels_are_correct) {
     GET(const wlmi_candidate_list *, list, wlmi_generator_describe(generator, &spec, &device->info.limits, &list));
     assert_int_equal(wlmi_candidate_named(list, variants[i])->prepares, i);
     wlmi_candidates_drop(list);
-    GET(wlmi_program, program, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
+    HOLD(wlmi_program, program, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
     assert_status(WLM_OK, kernel_check_program(&check, &program));
-    wlmi_program_release(&program);
   }
   device->ops->close(device);
-  wlmi_generator_destroy(generator);
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------ */
@@ -165,18 +163,17 @@ static void check_record(void *user, const wlmi_measurement_record *record) {
 /* Each candidate has a screening run; each correct one also a precise and a cold time. */
 static void check_stored(const bench *b, int preparing_fails) {
   wlmi_measurement_record *records;
-  GET(wlm_store *, store, wlmi_store_open(b->database, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(b->database, WLMI_STORE_READ, &store));
   GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
   assert_int_equal(count, preparing_fails ? 4 : 6);
   for (int64_t i = 0; i < count; i++) check_record(&preparing_fails, &records[i]);
   wlmi_measurements_free(records, count);
-  wlmi_store_close(store);
 }
 
 /* The tuner measures preparation even if the problem has expected_calls = 1, since the measurements also serve
  * others. */
 TEST(preparing_is_measured) {
-  bench b, other;
+  HELD(bench) b, other;
   int prepared = 0;
   int64_t added = -1;
   wlm_tune_options options = quick(&prepared);
@@ -184,7 +181,7 @@ TEST(preparing_is_measured) {
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, NULL, &options));
   assert_int_equal(prepared, 2); /* two prepared candidates, since each kind has its own finalists */
   check_stored(&b, 0);
-  GET(char *, lines, wlm_export_string(b.context, &lines));
+  WLM_FREED GET(char *, lines, wlm_export_string(b.context, &lines));
   assert_int_equal(count_lines(lines, "\"prepare_ps\":"), 3);
   bench_make(&other, templates, INPUT, N);
   assert_status(WLM_OK, wlm_import_string(other.context, lines, &added));
@@ -192,9 +189,6 @@ TEST(preparing_is_measured) {
   assert_status(WLM_OK, wlm_import_string(other.context, lines, &added));
   assert_int_equal(added, 0);
   check_stored(&other, 0);
-  wlm_string_free(lines);
-  bench_release(&other);
-  bench_release(&b);
 }
 
 /* A device on which prepare passes fail; they are recognised by b = NULL. */
@@ -207,7 +201,7 @@ static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_laun
 /* A failing preparation makes the candidate fail with a reason, and wlm_plan_prepare returns the error. With
  * expected_calls = 1 the candidate is not considered. */
 TEST(a_failing_preparation) {
-  bench b;
+  HELD(bench) b;
   int prepared = 0;
   wlm_tune_options options = quick(&prepared);
   float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
@@ -221,7 +215,7 @@ TEST(a_failing_preparation) {
   assert_int_equal(prepared, 0);
   check_stored(&b, 1);
 
-  bench planted;
+  HELD(bench) planted;
   bench_make(&planted, templates, INPUT, N);
   plant_both(&planted);
   wlmi_context_device(planted.context)->ops = &failing;
@@ -238,8 +232,6 @@ TEST(a_failing_preparation) {
   assert_status(WLM_ERR_INVALID_ARGUMENT,
                 test_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c));
   device->ops = wlmi_context_device(planted.context)->ops = real_ops;
-  bench_release(&planted);
-  bench_release(&b);
   free(dense);
 }
 
@@ -250,28 +242,24 @@ TEST(expected_calls_decide) {
     int64_t calls;
     const char *variant;
   } cases[] = {{1, "plain"}, {8, "plain"}, {9, "ready"}, {10, "ready"}, {1000000, "ready"}, {INT64_MAX, "ready"}};
-  bench b;
+  HELD(bench) b;
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_plan *plan = plan_for(&b, cases[i].calls);
+    OWNED(wlm_plan) *plan = plan_for(&b, cases[i].calls);
     assert_string_equal(wlm_plan_variant(plan), cases[i].variant);
     assert_int_equal(wlm_plan_prepared_size(plan), !strcmp(cases[i].variant, "ready") ? 16 * ROWS + 8 * BLOCKS : 0);
-    wlm_plan_destroy(plan);
   }
-  bench_release(&b);
 }
 
 /* An old measurement without prepare time does not make a family that now prepares eligible for a single call. */
 TEST(old_measurements_imply_no_preparation) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b, templates, INPUT, N);
   plant(&b, "plain", 100000000, 0);
   plant(&b, "ready", 50000000, 0);
-  wlm_plan *plan = plan_for(&b, 1);
+  OWNED(wlm_plan) *plan = plan_for(&b, 1);
   assert_string_equal(wlm_plan_variant(plan), "plain");
-  wlm_plan_destroy(plan);
-  bench_release(&b);
 }
 
 static void check_explained(const wlm_plan *plan, const char *in_text, const char *const (*in_json)[2]) {
@@ -285,7 +273,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
 }
 
 TEST(explain_shows_the_break_even) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1);
@@ -317,18 +305,17 @@ TEST(explain_shows_the_break_even) {
   check_explained(plan, "no reuse  plain ", (const char *const[][2]){{NULL, NULL}});
   free(memory);
   wlm_plan_destroy(plan);
-  bench_release(&b);
 }
 
 /* ---- executing ----------------------------------------------------------------------------------------- */
 
 TEST(unprepared_plans_are_not_ready) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b, templates, INPUT, N);
-  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   /* a variant named by the caller may need preparation, even for a single call */
-  GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
   assert_contains(wlm_error_detail(), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
@@ -339,10 +326,6 @@ TEST(unprepared_plans_are_not_ready) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
   assert_contains(wlm_error_detail(), "prepared");
   GET(double, error, verify_plan(&operands, verifier, plan, &error));
-  wlm_plan_destroy(plan);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  bench_release(&b);
 }
 
 typedef struct caller {
@@ -365,16 +348,16 @@ static void *call_again_and_again(void *user) {
 /* A plan that was prepared once serves many threads and new values of A. */
 TEST(one_preparation_serves_many_calls) {
   enum { THREADS = 4 };
-  bench b;
+  HELD(bench) b;
   caller callers[THREADS];
   pthread_t threads[THREADS];
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
-  wlm_plan *plan = plan_for(&b, 1000000);
+  OWNED(wlm_plan) *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
-  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 3, &verifier));
-  GET(plan_memory, memory, plan_memory_make(&operands, plan, &memory));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
+  HOLD(plan_memory, memory, plan_memory_make(&operands, plan, &memory));
   GET(double, error, verify_with(&operands, verifier, plan, &memory, &error));
   float *c = operands.output[0].buffer.memory, expected[ROWS * N];
   memcpy(expected, c, sizeof expected);
@@ -389,17 +372,12 @@ TEST(one_preparation_serves_many_calls) {
   for (int64_t p = 0; p < b.csr.nnz; p++) values[p] *= 2;
   assert_status(WLM_OK, wlmi_operands_call(&operands, plan, memory.workspace, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 2 * expected[i]);
-  plan_memory_release(&memory);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  wlm_plan_destroy(plan);
-  bench_release(&b);
 }
 
 /* ---- the command ---------------------------------------------------------------------------------------- */
 
 TEST(the_command_prepares) {
-  bench b;
+  HELD(bench) b;
   command c;
   bench_make(&b, templates, INPUT, N);
   plant_both(&b);
@@ -425,7 +403,6 @@ TEST(the_command_prepares) {
   c = RUN(0, "tune", INPUT, COMMON);
   assert_contains(c.out, "prepare us");
   assert_int_equal(unsetenv("WARPLOOM_TEMPLATES"), 0);
-  bench_release(&b);
 }
 
 GROUP(begin, folder_end)

@@ -144,8 +144,8 @@ TEST(the_workspace_size_follows) {
   test_random random = {6};
   const wlm_problem problem = problem_of(0);
   draw_matrix(&d, &random, 1);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(other, &d.csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create_variant(other, matrix, &problem, "spaced", &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(other, &d.csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(other, matrix, &problem, "spaced", &plan));
   for (int i = 0; i < 10; i++) {
     assert_int_equal(wlm_plan_workspace_size(plan), 16 * d.csr.rows);
     wlm_execute_args args = call_of(&d, &to);
@@ -157,8 +157,6 @@ TEST(the_workspace_size_follows) {
     draw_matrix(&d, &random, 1);
     assert_status(WLM_OK, wlm_plan_rebind(plan, &d.csr));
   }
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 static void expect_refused(wlm_plan *plan, const wlm_csr *csr, wlm_status status, const char *reason) {

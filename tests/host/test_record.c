@@ -54,8 +54,7 @@ static void bench_release(bench *b) {
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) { return (wlm_problem)PROBLEM(.n = n, .reduce = reduce); }
 
 static void make_plan(const bench *b, const wlm_problem *problem) {
-  GET(wlm_plan *, plan, wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
-  wlm_plan_destroy(plan);
+  OWN(wlm_plan, plan, wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
 }
 
 /* Loads the recorded problems of the bench's database; `list` may be NULL. */
@@ -328,7 +327,7 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
   char name[WLMI_STAND_IN_NAME];
   wlm_stats got;
   wlmi_stand_in_name(wanted, name);
-  GET(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
   got = test_stats_of(&csr);
   assert_int_equal(got.rows, wanted->rows);
   assert_int_equal(got.cols, wanted->cols);
@@ -336,7 +335,6 @@ static void assert_alike(const wlm_stats *wanted, double cv_tolerance) {
     fail_msg("%s: nnz %lld, longest %lld, cv %g", name, (long long)got.nnz, (long long)got.longest, got.cv);
   const wlmi_point here = wlmi_point_of(wanted, 32), there = wlmi_point_of(&got, 32);
   assert_true(wlmi_point_distance(&here, &there) < 0.3);
-  wlmi_csr_host_release(&csr);
 }
 
 TEST(synthetic_matrices_have_the_stats) {
@@ -350,10 +348,9 @@ TEST(synthetic_matrices_have_the_stats) {
                                        "uniform:rows=777,d=13"};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
     wlm_stats stats;
-    GET(wlmi_csr_host, csr, wlmi_input_read(inputs[i], &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_input_read(inputs[i], &csr));
     stats = test_stats_of(&csr);
     assert_alike(&stats, 0.1);
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -388,13 +385,13 @@ TEST(synthetic_matrices_have_the_types) {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,transpose=1",
   };
   const wlm_stats wanted = {sizeof wanted, 300, 700, 2400, 40, 0, 0, 0, 8.0, 1.0, 0.1, {1, 2}};
-  bench b;
+  HELD(bench) b;
   bench_make(&b, "types.db", 0);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     wlmi_spec spec, made;
     char key[WLMI_SPEC_KEY];
     assert_status(WLM_OK, wlmi_spec_from_key(keys[i], 8, &spec));
-    GET(wlmi_upload, upload, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));
+    HOLD(wlmi_upload, upload, wlmi_stand_in_make(b.context, &wanted, &spec, &upload));
     assert_status(WLM_OK, wlmi_context_spec(b.context, upload.matrix, &spec.problem, &made));
     wlmi_spec_key(&made, key);
     assert_string_equal(key, keys[i]);
@@ -410,9 +407,7 @@ TEST(synthetic_matrices_have_the_types) {
     wlmi_verifier_destroy(verifier);
     wlm_plan_destroy(plan);
     wlmi_operands_release(&operands);
-    wlmi_upload_release(&upload);
   }
-  bench_release(&b);
 }
 
 GROUP(home_begin, folder_end)

@@ -45,17 +45,15 @@ static void check_sum(const float *b, const float *c, double alpha) {
 }
 
 TEST(info_names_device_and_databases) {
-  wlm_context *context = open_host("");
-  GET(char *, json, wlm_context_info(context, &json));
+  OWNED(wlm_context) *context = open_host("");
+  WLM_FREED GET(char *, json, wlm_context_info(context, &json));
   assert_non_null(strstr(json, "\"kind\":\"host\""));
   assert_non_null(strstr(json, "\"compiler\":\""));
   assert_non_null(strstr(json, "\"database\":\"\",\"system_database\":\"\",\"layers\":[]}"));
-  wlm_string_free(json);
-  wlm_context_destroy(context);
 }
 
 TEST(one_call) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   float b[COLS * N], c[ROWS * N];
   fill_b(b);
   assert_string_equal(wlm_context_device_kind(context), "host");
@@ -66,11 +64,10 @@ TEST(one_call) {
     assert_int_equal(test_spmm(context, &csr, &problem, b, c), WLM_OK);
     check_sum(b, c, 1);
   }
-  wlm_context_destroy(context);
 }
 
 TEST(alpha_and_beta) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
   float b[COLS * N], c[ROWS * N];
@@ -80,11 +77,10 @@ TEST(alpha_and_beta) {
   assert_int_equal(test_spmm_call(context, &csr, &problem, &call, b, c), WLM_OK);
   for (int i = 0; i < ROWS * N; i++) c[i] -= 4;
   check_sum(b, c, -2);
-  wlm_context_destroy(context);
 }
 
 TEST(empty_products) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(0);
   float c = 7;
@@ -95,11 +91,10 @@ TEST(empty_products) {
   problem = problem_n(N);
   assert_int_equal(test_spmm(context, &csr, &problem, NULL, &c), WLM_OK);
   assert_true(c == 7);
-  wlm_context_destroy(context);
 }
 
 TEST(no_nonzeros_still_write_c) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   static const int32_t zeros[ROWS + 1] = {0};
   float c[ROWS * N];
@@ -111,11 +106,10 @@ TEST(no_nonzeros_still_write_c) {
   memset(c, 0xff, sizeof c);
   assert_int_equal(test_spmm(context, &csr, &problem, NULL, c), WLM_OK);
   for (int i = 0; i < ROWS * N; i++) assert_true(c[i] == 0);
-  wlm_context_destroy(context);
 }
 
 TEST(bad_matrices) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_matrix *matrix;
   static const int32_t falls[] = {0, 3, 2, 5, 6}, wrong_end[] = {0, 2, 2, 5, 5};
   const struct {
@@ -153,14 +147,13 @@ TEST(bad_matrices) {
   csr = small_csr(WLM_I32);
   csr.size = 8;
   assert_int_equal(wlm_matrix_create(context, &csr, NULL, &matrix), WLM_ERR_INVALID_ARGUMENT);
-  wlm_context_destroy(context);
 }
 
 TEST(unsupported_fields_are_named) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_plan *plan;
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
   wlm_problem problem = problem_n(N);
   problem.transpose = 1;
   problem.operation = WLM_SDDMM;
@@ -181,8 +174,6 @@ TEST(unsupported_fields_are_named) {
                    WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "cuda"));
   assert_null(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* A larger struct of a newer header is accepted if its unknown fields are 0. */
@@ -258,14 +249,14 @@ TEST(rules_choose_by_skew) {
   static int32_t columns[2 * MANY];
   for (int i = 0; i <= MANY; i++) even[i] = 2 * i;
   for (int i = 1; i <= MANY; i++) skewed[i] = 2 * MANY; /* all edges lie in the first row */
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_problem problem = problem_n(64);
   const int32_t *const rowptrs[] = {even, skewed};
   const char *const families[] = {"host_row/", "host_nnz/"};
   for (int i = 0; i < 2; i++) {
     wlm_csr csr = CSR(.rows = MANY, .cols = MANY, .nnz = 2 * MANY, .rowptr = rowptrs[i], .colind = columns);
-    GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
-    GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
+    OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+    OWN(wlm_plan, plan, wlm_plan_create(context, matrix, &problem, &plan));
     if (strncmp(wlm_plan_variant(plan), families[i], strlen(families[i])))
       fail_msg("%s instead of %s", wlm_plan_variant(plan), families[i]);
     GET(char *, text, wlm_plan_explain(plan, 0, &text));
@@ -274,33 +265,26 @@ TEST(rules_choose_by_skew) {
     assert_int_equal(wlm_plan_explain(plan, 1, &text), WLM_OK);
     assert_non_null(strstr(text, "\"step\":\"rule\""));
     wlm_string_free(text);
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(matrix);
   }
-  wlm_context_destroy(context);
 }
 
 TEST(execute_checks_its_pointers) {
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
   float b[COLS * N], c[ROWS * N];
   fill_b(b);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
   size_t size = wlm_plan_workspace_size(plan);
   assert_true(size > 0);
   assert_int_equal(test_execute(plan, b, c, NULL), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "workspace"));
-  void *workspace = malloc(size);
+  FREED void *workspace = malloc(size);
   assert_int_equal(test_execute(plan, b, NULL, workspace), WLM_ERR_INVALID_ARGUMENT);
   assert_int_equal(test_execute(plan, NULL, c, workspace), WLM_ERR_INVALID_ARGUMENT);
   assert_int_equal(test_execute(plan, b, c, workspace), WLM_OK);
   check_sum(b, c, 1);
-  free(workspace);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 typedef struct caller {
@@ -321,14 +305,14 @@ static void *call_often(void *argument) {
 TEST(one_plan_many_threads) {
   enum { CALLERS = 4 };
   static caller callers[CALLERS];
-  wlm_context *context = open_host("");
+  OWNED(wlm_context) *context = open_host("");
   wlm_csr csr = small_csr(WLM_I32);
   wlm_problem problem = problem_n(N);
   float b[COLS * N];
   pthread_t threads[CALLERS];
   fill_b(b);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, "host_nnz/nonzeros=1024,tile=16", &plan));
   assert_true(wlm_plan_workspace_size(plan) <= sizeof callers[0].workspace);
   for (int i = 0; i < CALLERS; i++) {
     callers[i].plan = plan;
@@ -340,9 +324,6 @@ TEST(one_plan_many_threads) {
     assert_int_equal(callers[i].status, WLM_OK);
     check_sum(b, callers[i].c, 1);
   }
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* Without a valid database the product runs with the rules. Without a compiler it runs the built-in kernel, if that

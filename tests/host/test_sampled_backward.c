@@ -46,9 +46,8 @@ static void run(const wlm_problem *problem, wlm_execute_args call, int planned) 
     assert_status(WLM_OK, wlm_spmm(bare_host, &csr, problem, &call));
     return;
   }
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, bare_matrix, problem, &plan));
   assert_status(WLM_OK, test_execute_args(plan, call));
-  wlm_plan_destroy(plan);
 }
 
 static double dot(const float *x, const float *y, int64_t count) {
@@ -98,7 +97,7 @@ static void check_presampled(int sample, uint64_t seed, int planned) {
   static const char squares[] = "message=a-b;init=1;reduce=acc+x*x;finish=acc*degree";
   wlm_csr kept_csr = csr;
   const wlm_problem forward = sampled(sample);
-  GET(wlmi_csr_host, kept, wlmi_presample(&a, &forward, seed, &kept));
+  HOLD(wlmi_csr_host, kept, wlmi_presample(&a, &forward, seed, &kept));
   kept_csr.rowptr = kept.rowptr;
   kept_csr.rowptr_type = WLM_I64;
   kept_csr.colind = kept.colind;
@@ -124,7 +123,6 @@ static void check_presampled(int sample, uint64_t seed, int planned) {
         fail_msg("sample %d, seed %d, reduce %d: element %d is %g, not %g", sample, (int)seed, reduce, i, (double)db[i],
                  (double)expected[i]);
   }
-  wlmi_csr_host_release(&kept);
 }
 
 TEST(equals_the_presampled_matrix) { strategies(check_presampled); }
@@ -221,7 +219,7 @@ TEST(gradients_by_argmax) {
     for (int p = 0; p < NNZ; p++) assert_true((double)dvalues[p] == of_edges[p]);
     wlm_plan_destroy(plan);
     /* Each argmax index is an edge that the sample takes, and its message is the element of C. */
-    GET(wlmi_edge_share *, shares, wlmi_sample_shares(&a, &problem, 3, &shares));
+    WLM_FREED GET(wlmi_edge_share *, shares, wlmi_sample_shares(&a, &problem, 3, &shares));
     for (int i = 0; i < rows * N; i++) {
       if (arg[i] < 0) continue;
       int row = 0;
@@ -230,7 +228,6 @@ TEST(gradients_by_argmax) {
       assert_true(shares[arg[i]].times > 0);
       assert_true(c[i] == values[arg[i]] * in[k * N + i % N]);
     }
-    wlmi_free(shares);
   }
 }
 

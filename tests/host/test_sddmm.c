@@ -58,7 +58,6 @@ TEST(alpha_beta_and_padding) {
   float before[NNZ];
   wlmi_csr_host a = {.rows = ROWS, .cols = COLS, .nnz = NNZ};
   int64_t rowptr64[ROWS + 1];
-  wlm_plan *plan;
   for (int i = 0; i <= ROWS; i++) rowptr64[i] = rowptr[i];
   a.rowptr = rowptr64;
   a.colind = (int32_t *)colind;
@@ -70,11 +69,10 @@ TEST(alpha_beta_and_padding) {
       EXECUTE_ARGS(.ldb = N + 3, .ldc = N + 2, .alpha = -2, .beta = 0.5, .x = wide, .b = padded, .dvalues = before);
   assert_status(WLM_OK, wlmi_reference_edges(&a, &problem, &call, NULL, ROWS, a.rowptr,
                                              &(wlmi_reference_result){expected, old, NULL}));
-  assert_status(WLM_OK,
-                wlm_plan_create_variant(bare_host, bare_matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
+  OWN(wlm_plan, plan,
+      wlm_plan_create_variant(bare_host, bare_matrix, &problem, "sddmm_host/nonzeros=1024,ahead=4", &plan));
   assert_status(WLM_OK, test_execute_sddmm_call(plan, &call, wide, padded, got, NULL));
   for (int p = 0; p < NNZ; p++) assert_true(fabs(got[p] - expected[p]) <= 1e-5 * old[p]);
-  wlm_plan_destroy(plan);
 }
 
 TEST(explained_and_verified) {
@@ -135,7 +133,7 @@ TEST(squares_may_overflow) {
     float by_sddmm = 0, db = 0, dvalue = 0;
     wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = one_rowptr, .colind = one_colind, .values = a[by_b]);
     problem.n = 1;
-    GET(wlm_matrix *, one, wlm_matrix_create(bare_host, &csr, NULL, &one));
+    OWN(wlm_matrix, one, wlm_matrix_create(bare_host, &csr, NULL, &one));
     GET(wlm_plan *, plan, wlm_plan_create(bare_host, one, &problem, &plan));
     assert_status(WLM_OK, test_execute_sddmm(plan, &x, a[!by_b], &by_sddmm, NULL));
     if (!by_b) assert_true(fabs((double)by_sddmm + 6.25e-10) < 1e-15);
@@ -143,7 +141,6 @@ TEST(squares_may_overflow) {
     problem.reduce = WLM_MAX;
     assert_status(WLM_OK, test_argmax_gradient(bare_host, one, &problem, &x, &arg, a[!by_b], &db, &dvalue));
     assert_true(fabs((double)(by_b ? db : dvalue) + 6.25e-10) < 1e-15);
-    wlm_matrix_destroy(one);
   }
 }
 
@@ -161,7 +158,7 @@ TEST(reciprocals_may_overflow) {
       float got = 0, db = 0, dvalue = 0;
       wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = 1, .rowptr = one_rowptr, .colind = one_colind, .values = a);
       problem.n = 1;
-      GET(wlm_matrix *, matrix_of_one, wlm_matrix_create(bare_host, &csr, NULL, &matrix_of_one));
+      OWN(wlm_matrix, matrix_of_one, wlm_matrix_create(bare_host, &csr, NULL, &matrix_of_one));
       GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix_of_one, &problem, &plan));
       assert_status(WLM_OK, test_execute_sddmm(plan, &x, b, &got, NULL));
       if (by_b || i == 0) assert_true(got == right);
@@ -173,7 +170,6 @@ TEST(reciprocals_may_overflow) {
       problem.reduce = WLM_MAX;
       assert_status(WLM_OK, test_argmax_gradient(bare_host, matrix_of_one, &problem, &x, &arg, b, &db, &dvalue));
       assert_true((by_b ? dvalue : db) == right);
-      wlm_matrix_destroy(matrix_of_one);
     }
 }
 

@@ -42,7 +42,7 @@ TEST(each_call_has_its_own_seed) {
   for (int sample = WLM_SAMPLE_BUCKET; sample <= WLM_SAMPLE_FASTRAND_COPRIME; sample++) {
     const wlm_problem problem = sampled((wlm_sample)sample);
     float c[ROWS * N];
-    GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
+    OWN(wlm_plan, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
     for (uint64_t seed = 0; seed < 4; seed++) {
       const wlm_execute_args call = with_seed(seed);
       assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
@@ -52,7 +52,6 @@ TEST(each_call_has_its_own_seed) {
     /* without args.seed the seed of an earlier call is not used */
     assert_status(WLM_OK, test_execute(plan, b, c, NULL));
     assert_true(is_reference(&problem, 0, c, NULL));
-    wlm_plan_destroy(plan);
   }
 }
 
@@ -62,7 +61,7 @@ TEST(seeds_with_argmax) {
   int32_t arg[ROWS * N];
   problem.reduce = WLM_MAX;
   problem.want_argmax = 1;
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   for (uint64_t seed = 0; seed < 4; seed++) {
     const wlm_execute_args call = with_seed(seed);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, NULL));
@@ -71,7 +70,6 @@ TEST(seeds_with_argmax) {
   const wlm_execute_args call = with_seed(1);
   assert_status(WLM_ERR_INVALID_ARGUMENT, test_execute_call(plan, &call, b, c, NULL));
   assert_contains(wlm_error_detail(), "wlm_plan_execute: argmax is NULL");
-  wlm_plan_destroy(plan);
 }
 
 /* Without sampling a seed changes nothing. */
@@ -79,10 +77,9 @@ TEST(seeds_without_sampling) {
   const wlm_problem problem = sampled(WLM_SAMPLE_NONE);
   const wlm_execute_args call = with_seed(1);
   float c[ROWS * N];
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, bare_matrix, &problem, &plan));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, c, NULL));
   assert_true(is_reference(&problem, 0, c, NULL));
-  wlm_plan_destroy(plan);
 }
 
 GROUP(begin, bare_host_end)

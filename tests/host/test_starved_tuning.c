@@ -48,9 +48,8 @@ static void expect_product(const char *name, int64_t k) {
   memset(c, 0xff, sizeof c);
   if (drawn_plan_once(context, &a.csr, &problem, args) != WLM_OK || memcmp(c, expected, sizeof c))
     fail_msg("%s, allocation %lld: then a product is wrong: %s", name, (long long)k, wlm_error_detail());
-  GET(wlm_store *, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   if (wlmi_store_check(store, &faults) != WLM_OK) fail_msg("%s, allocation %lld: %s", name, (long long)k, faults.data);
-  wlmi_store_close(store);
 }
 
 static void suffer(int which, int64_t count) {

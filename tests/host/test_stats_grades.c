@@ -67,11 +67,10 @@ TEST(estimated_stats_read_nothing) {
 TEST(measured_stats_are_those_of_csr) {
   wlm_stats expected = test_stats_of(&b.csr);
   const wlm_csr csr = csr_of(&b.csr);
-  wlm_matrix *matrix = matrix_of(b.context, &csr, WLM_STATS_MEASURED, NULL);
+  OWNED(wlm_matrix) *matrix = matrix_of(b.context, &csr, WLM_STATS_MEASURED, NULL);
   /* the fingerprint is computed when something needs it */
   memset(expected.fingerprint, 0, sizeof expected.fingerprint);
   assert_memory_equal(wlm_matrix_stats(matrix), &expected, sizeof expected);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(given_stats_are_checked) {
@@ -184,12 +183,11 @@ TEST(equal_sizes_do_not_match) {
   assert_true(csr.nnz <= 8192);
   memset(colind, 0, sizeof colind);
   plant(&stats, slowest_by_rule, 2);
-  wlm_context *context = open_again();
+  OWNED(wlm_context) *context = open_again();
   expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "fingerprint", slowest_by_rule[0]);
   csr.colind = colind;
   expect_step(context, &csr, WLM_STATS_ESTIMATED, NULL, "similar", NULL);
   expect_step(context, &csr, WLM_STATS_MEASURED, NULL, "similar", NULL);
-  wlm_context_destroy(context);
 }
 
 /* A stored case with the fingerprint 0, 0 matches no matrix, not even stats without a fingerprint. */
@@ -210,11 +208,9 @@ TEST(no_fingerprint_is_no_match) {
 
 static void variant_of(wlm_context *context, const wlmi_csr_host *host, char variant[WLMI_VARIANT_NAME]) {
   const wlm_csr csr = csr_of(host);
-  wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
-  GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &b.problem, &plan));
+  OWNED(wlm_matrix) *matrix = matrix_of(context, &csr, WLM_STATS_MEASURED, NULL);
+  OWN(wlm_plan, plan, wlm_plan_create(context, matrix, &b.problem, &plan));
   snprintf(variant, WLMI_VARIANT_NAME, "%s", wlm_plan_variant(plan));
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Matrices of one cell, with tuned ones on both sides of it: the decision for one must not depend on which
@@ -230,14 +226,12 @@ TEST(the_order_of_matrices_does_not_matter) {
   plant(&small, slowest_by_rule, 2);
   plant(&large, other_way, 2);
   for (int order = 0; order < 2; order++) {
-    wlm_context *context = open_again();
+    OWNED(wlm_context) *context = open_again();
     for (int i = 0; i < 2; i++) {
       const int which = i ^ order;
-      GET(wlmi_csr_host, host, wlmi_input_read(inputs[which], &host));
+      HOLD(wlmi_csr_host, host, wlmi_input_read(inputs[which], &host));
       variant_of(context, &host, variants[order][which]);
-      wlmi_csr_host_release(&host);
     }
-    wlm_context_destroy(context);
   }
   for (int which = 0; which < 2; which++) assert_string_equal(variants[0][which], variants[1][which]);
   assert_string_equal(variants[0][0], variants[0][1]);
@@ -268,10 +262,10 @@ TEST(one_call_prefers_a_loaded_kernel) {
   GET(wlmi_spec, spec, wlmi_spec_make(&b.problem, &csr, &spec));
   plant(&stats, slowest_by_rule, 2); /* 1 us and 2 us */
   for (int near = 0; near < 2; near++) {
-    wlm_context *context = open_again();
-    wlm_matrix *matrix = matrix_of(context, &csr, WLM_STATS_ESTIMATED, NULL);
+    OWNED(wlm_context) *context = open_again();
+    OWNED(wlm_matrix) *matrix = matrix_of(context, &csr, WLM_STATS_ESTIMATED, NULL);
     wlmi_snapshot *snapshot = wlmi_context_snapshot(context);
-    GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
+    OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &b.problem, slowest_by_rule[1], &plan));
     if (near) /* lets the measured times differ by little */
       for (int64_t i = 0; i < snapshot->case_count; i++)
         if (snapshot->cases[i].stats) ((wlmi_measured *)snapshot->cases[i].candidates)[1].cost *= 0.52;
@@ -280,9 +274,6 @@ TEST(one_call_prefers_a_loaded_kernel) {
     wlmi_variant slowest;
     wlmi_variant_recognise(wlmi_generator_families(context->generator), slowest_by_rule[0], &slowest);
     assert_int_equal(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .variant = slowest}), !near);
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(matrix);
-    wlm_context_destroy(context);
   }
 }
 

@@ -78,7 +78,7 @@ static int threads_of_this_process(void) {
 /* Runs in a process that has not used OpenMP yet: OpenMP creates its threads at the first parallel region and keeps
  * them. */
 TEST(small_products_run_alone) {
-  product small, large;
+  HELD(product) small, large;
   omp_set_num_threads(3);
   const int before = threads_of_this_process();
   product_make(&small, 3, 2);
@@ -87,8 +87,6 @@ TEST(small_products_run_alone) {
   product_make(&large, MOST_ROWS, DEGREE);
   assert_status(WLM_OK, product_run(&large));
   assert_int_equal(threads_of_this_process(), before + 2);
-  product_release(&large);
-  product_release(&small);
 }
 
 static int threads_of(int64_t rows) {
@@ -121,13 +119,13 @@ static int compute_in_child(product *p, const float *expected, size_t size) {
 }
 
 TEST(a_forked_child_computes) {
-  product p;
+  HELD(product) p;
   int how;
   omp_set_num_threads(3);
   product_make(&p, MOST_ROWS, DEGREE);
   assert_status(WLM_OK, product_run(&p));
   const size_t size = sizeof *p.c * MOST_ROWS * N;
-  float *expected = array(size, 1);
+  FREED float *expected = array(size, 1);
   memcpy(expected, p.c, size);
   fflush(NULL);
   const pid_t child = fork();
@@ -139,8 +137,6 @@ TEST(a_forked_child_computes) {
   memset(p.c, 0xff, size); /* the parent can still compute */
   assert_status(WLM_OK, product_run(&p));
   assert_memory_equal(p.c, expected, size);
-  free(expected);
-  product_release(&p);
 }
 
 /* ---- a user who may have no more threads ----------------------------------------------------------------- */

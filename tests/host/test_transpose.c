@@ -87,9 +87,10 @@ static wlm_problem transposed(wlm_message message, wlm_reduce reduce) {
 
 static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
   const int64_t count = f->a.cols * N;
-  float *c = wlmi_alloc((size_t)count * sizeof *c);
-  void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
-  double *expected = wlmi_alloc((size_t)count * sizeof *expected), *scale = wlmi_alloc((size_t)count * sizeof *scale);
+  WLM_FREED float *c = wlmi_alloc((size_t)count * sizeof *c);
+  WLM_FREED void *workspace = wlmi_alloc(wlm_plan_workspace_size(plan));
+  WLM_FREED double *expected = wlmi_alloc((size_t)count * sizeof *expected),
+                   *scale = wlmi_alloc((size_t)count * sizeof *scale);
   memset(c, 0xff, (size_t)count * sizeof *c);
   problem.transpose = 0;
   wlm_execute_args call = EXECUTE_ARGS(.b = f->b);
@@ -98,20 +99,16 @@ static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
   assert_status(WLM_OK, test_execute(plan, f->b, c, workspace));
   for (int64_t i = 0; i < count; i++)
     if (!(fabs(c[i] - expected[i]) <= 1e-5 * scale[i] + 1e-30)) fail_msg("element %lld is wrong", (long long)i);
-  wlmi_free(c);
-  wlmi_free(workspace);
-  wlmi_free(expected);
-  wlmi_free(scale);
 }
 
 TEST(every_shape_and_family) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=32"};
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    fixture f;
+    HELD(fixture) f;
     fixture_make(&f, shape);
     for (int type = WLM_I32; type <= WLM_I64; type++) {
       wlm_csr csr = view_of(&f, (wlm_index)type);
-      GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+      OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
       for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         wlm_problem problem = transposed(i == 1 ? WLM_DIV : WLM_MUL, i == 2 ? WLM_MAX : WLM_SUM);
         wlm_plan *plan;
@@ -120,16 +117,14 @@ TEST(every_shape_and_family) {
         check(&f, plan, problem);
         wlm_plan_destroy(plan);
       }
-      wlm_matrix_destroy(matrix);
     }
-    fixture_release(&f);
   }
 }
 
 /* Compares the pattern and the order with the slow transpose, and transposes back. */
 TEST(twice_gives_the_matrix) {
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    fixture f;
+    HELD(fixture) f;
     fixture_make(&f, shape);
     wlm_csr csr = view_of(&f, WLM_I32), back = WLM_CSR_INIT;
     const size_t nnz = (size_t)csr.nnz * sizeof(int32_t);
@@ -157,25 +152,21 @@ TEST(twice_gives_the_matrix) {
       }
     void *all[] = {rowptr, colind, order, rowptr2, colind2, order2};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) wlmi_free(all[i]);
-    fixture_release(&f);
   }
 }
 
 TEST(values_change_in_place) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create(bare_host, matrix, &problem, &plan));
   for (uint64_t seed = 1; seed <= 3; seed++) {
     fill(f.a.values, f.a.nnz, seed);
     take_values(&f);
     check(&f, plan, problem);
   }
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  fixture_release(&f);
 }
 
 static void *plan_once(void *matrix) {
@@ -188,14 +179,14 @@ static void *plan_once(void *matrix) {
 
 /* Many threads use one A^T. explain mentions it for the transposed plan only. */
 TEST(a_transpose_is_built_once) {
-  fixture f;
+  HELD(fixture) f;
   fixture_make(&f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlmi_matrix_view first, second;
   pthread_t threads[4];
   void *failure;
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, plan_once, matrix), 0);
   for (int i = 0; i < 4; i++) {
     pthread_join(threads[i], &failure);
@@ -220,8 +211,6 @@ TEST(a_transpose_is_built_once) {
   assert_null(strstr(text, "transpose"));
   wlm_string_free(text);
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  fixture_release(&f);
 }
 
 /* All non-zeros of A are in one row, so that rows of A^T are even. */
@@ -230,13 +219,12 @@ TEST(a_choice_is_that_for_op_a) {
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   for (int32_t i = 0; i < 64; i++) colind[i] = i, rowptr[i + 1] = 64;
   wlm_csr csr = CSR(.rows = 64, .cols = 64, .nnz = 64, .rowptr = rowptr, .colind = colind);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   GET(wlmi_decision, decision, wlmi_context_choose(bare_host, matrix, &problem, &decision));
   assert_memory_equal(decision.variant, "host_row/", strlen("host_row/"));
   problem.transpose = 0;
   assert_status(WLM_OK, wlmi_context_choose(bare_host, matrix, &problem, &decision));
   assert_memory_equal(decision.variant, "host_nnz/", strlen("host_nnz/"));
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(invalid_calls_are_refused) {
@@ -245,10 +233,9 @@ TEST(invalid_calls_are_refused) {
   wlm_csr csr = CSR(.rows = 2, .nnz = 2, .cols = 3, .rowptr = rowptr, .colind = outside);
   wlm_stats stats = STATS(.rows = 2, .nnz = 2, .cols = 3, .longest = 1, .mean = 1);
   wlm_plan *plan;
-  GET(wlm_matrix *, matrix, test_matrix_given(bare_host, &csr, &stats, &matrix));
+  OWN(wlm_matrix, matrix, test_matrix_given(bare_host, &csr, &stats, &matrix));
   assert_int_equal(wlm_plan_create(bare_host, matrix, &problem, &plan), WLM_ERR_INVALID_ARGUMENT);
   assert_non_null(strstr(wlm_error_detail(), "colind[1] is 3"));
-  wlm_matrix_destroy(matrix);
 }
 
 GROUP(bare_host_begin, bare_host_end)

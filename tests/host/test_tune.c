@@ -340,7 +340,7 @@ static void count_unfit(const wlmi_measurement_record *record) {
 }
 
 TEST(what_does_not_fit_is_not_timed) {
-  bench b;
+  HELD(bench) b;
   static told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device *device = wlmi_context_device(b.context);
@@ -356,13 +356,12 @@ TEST(what_does_not_fit_is_not_timed) {
   assert_int_equal(without_room, 1);
   assert_true(spilling >= t.count - 2);
   device->ops = real_ops;
-  bench_release(&b);
 }
 
 /* ---- stopping ------------------------------------------------------------------------------------------ */
 
 TEST(cancelled_keeps_what_it_has) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
   wlm_tune_options options = quick(&t);
@@ -378,12 +377,11 @@ TEST(cancelled_keeps_what_it_has) {
   assert_int_equal(t.count, 0);
   assert_int_equal(t.ticks, 1);
   assert_int_equal(stored(&b, NULL), kept);
-  bench_release(&b);
 }
 
 /* A budget that is over at once still gives one measurement: a tuner that is called learns something. */
 TEST(budget) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
   wlm_tune_options options = quick(&t);
@@ -397,18 +395,16 @@ TEST(budget) {
   options.budget_seconds = 1e6;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, t.total);
-  bench_release(&b);
 }
 
 /* What the database has decides about the order, too, so each has a new one. */
 static void tune_anew(uint64_t seed, told *t) {
-  bench b;
+  HELD(bench) b;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
   wlm_tune_options options = quick(t);
   options.seed = seed;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(stored(&b, NULL), t->count + t->finalists);
-  bench_release(&b);
 }
 
 TEST(seed_orders) {
@@ -423,7 +419,7 @@ TEST(seed_orders) {
 
 /* The first is what would be chosen anyway: the rule's where nothing is known, what won before where it was tuned. */
 TEST(the_present_choice_is_measured_first) {
-  bench b;
+  HELD(bench) b;
   static told t;
   char rule[WLMI_VARIANT_NAME], tuned[WLMI_VARIANT_NAME];
   bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
@@ -440,7 +436,6 @@ TEST(the_present_choice_is_measured_first) {
   assert_status(WLM_OK, tune(&b, &options));
   assert_string_equal(t.variants[0], tuned);
   if (strcmp(rule, tuned)) assert_string_equal(t.variants[1], rule);
-  bench_release(&b);
 }
 
 /* ---- going on ---------------------------------------------------------------------------------------------- */
@@ -450,7 +445,7 @@ static void count_precise(const wlmi_measurement_record *record) { precise_seen 
 
 /* What was measured stays measured: a run that was cut off is gone on with, and one that was not has nothing to do. */
 TEST(only_what_is_missing) {
-  bench b;
+  HELD(bench) b;
   static told first, rest, nothing;
   wlmi_device_ops calm;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
@@ -477,7 +472,6 @@ TEST(only_what_is_missing) {
   stored(&b, count_precise);
   assert_true(precise_seen >= first.finalists + rest.finalists);
   wlmi_context_device(b.context)->ops = real_ops;
-  bench_release(&b);
 }
 
 /* ---- noise ------------------------------------------------------------------------------------------------- */
@@ -490,7 +484,7 @@ static void keep_warning(void *user, wlm_log_level level, const char *message) {
 
 /* Finalists whose samples disagree are measured again, but not for ever. */
 TEST(noise_is_measured_again) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device_ops planted;
@@ -511,13 +505,12 @@ TEST(noise_is_measured_again) {
   }
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
   wlmi_context_device(b.context)->ops = real_ops;
-  bench_release(&b);
 }
 
 /* Each tuning measures one candidate. The third is a finalist in a busy moment, and in all later tunings too slow to be
  * one again; it is measured once more, and then the others have their turn. */
 TEST(short_budgets_end_after_a_busy_moment) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device_ops planted;
@@ -537,13 +530,12 @@ TEST(short_budgets_end_after_a_busy_moment) {
   } while (t.count);
   assert_true(tunings > candidates);
   wlmi_context_device(b.context)->ops = real_ops;
-  bench_release(&b);
 }
 
 /* A family that is new, or one whose files changed: its candidate is measured, and the finals are played with those
  * that are known. */
 TEST(a_new_family_is_measured_alone) {
-  bench b;
+  HELD(bench) b;
   static told t;
   const char *templates = in_folder("more");
   assert_int_equal(mkdir(templates, 0700), 0);
@@ -575,7 +567,6 @@ TEST(a_new_family_is_measured_alone) {
     assert_true(t.finalists >= 1);
     wlmi_context_device(b.context)->ops = real_ops;
   }
-  bench_release(&b);
 }
 
 /* ---- compiling while others are measured --------------------------------------------------------------- */
@@ -583,14 +574,14 @@ TEST(a_new_family_is_measured_alone) {
 /* Jobs are waited for one by one, as they are needed; an early end leaves the others undone, and says so. */
 TEST(compiled_meanwhile) {
   enum { JOBS = 40, WAITED = 6 };
-  bench b;
+  HELD(bench) b;
   wlmi_compile_job jobs[JOBS];
   int cancelled = 0;
   bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
   GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
-  const wlmi_candidate_list *names;
-  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
-                                                &wlmi_context_device(b.context)->info.limits, &names));
+  OWN(wlmi_candidates, names,
+      wlmi_generator_describe(wlmi_context_generator(b.context), &spec, &wlmi_context_device(b.context)->info.limits,
+                              &names));
   for (int i = 0; i < JOBS; i++)
     jobs[i] = (wlmi_compile_job){.variant = i == 2 ? "no_such_family" : names->candidates[i % names->count].variant,
                                  .spec = &spec};
@@ -606,8 +597,6 @@ TEST(compiled_meanwhile) {
     wlmi_free(jobs[i].detail);
   }
   assert_in_range(cancelled, 0, JOBS - WAITED);
-  wlmi_candidates_drop(names);
-  bench_release(&b);
 }
 
 /* ---- problems --------------------------------------------------------------------------------------------- */
@@ -630,7 +619,7 @@ TEST(every_kind_of_problem) {
       {WLM_MUL, WLM_SUM, 1, 0, 4, 0, 0, WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED},
   };
   enum { KINDS = sizeof kinds / sizeof *kinds };
-  bench b;
+  HELD(bench) b;
   bench_make(&b, NULL, "twin:arxiv,scale=0.002", 0);
   for (int number = 0; number < KINDS + 2; number++) { /* the last kind also with its backward passes */
     const int i = number < KINDS ? number : KINDS - 1;
@@ -653,21 +642,19 @@ TEST(every_kind_of_problem) {
     assert_true(t.count > 0);
     assert_int_equal(t.failed, 0);
   }
-  bench_release(&b);
 }
 
 TEST(nothing_to_compute) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=10,d=2", 0);
   wlm_tune_options options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 0);
-  bench_release(&b);
 }
 
 TEST(invalid_options_are_refused) {
-  bench b;
+  HELD(bench) b;
   told t;
   bench_make(&b, NULL, "uniform:rows=10,d=2", 4);
   static const struct {
@@ -707,17 +694,16 @@ TEST(invalid_options_are_refused) {
   b.problem.want_argmax = 1; /* of a sum */
   assert_status(WLM_ERR_UNSUPPORTED, tune(&b, &options));
   assert_int_equal(stored(&b, NULL), 0);
-  bench_release(&b);
 }
 
 /* ---- the checked run -------------------------------------------------------------------------------------- */
 
 /* Of a matrix too large to compare whole, the rows that are compared include those that go wrong first. */
 TEST(large_matrices_are_sampled) {
-  bench b;
+  HELD(bench) b;
   double error = -1;
   bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
-  GET(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
   GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
   GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -734,8 +720,6 @@ TEST(large_matrices_are_sampled) {
   assert_contains(wlm_error_detail(), "row 39999");
   wlm_plan_destroy(plan);
   wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  bench_release(&b);
 }
 
 GROUP(home_begin, folder_end)

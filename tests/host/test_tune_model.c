@@ -28,11 +28,11 @@ static wlmi_measurement_record made_up(const wlm_stats *stats, const char *key, 
 /* Measurements on matrices a little larger than the tuned one. */
 static void plant(void) {
   char key[WLMI_SPEC_KEY];
-  const wlmi_candidate_list *list;
   wlmi_spec_key(&spec, key);
-  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(b.context), &spec,
-                                                &wlmi_context_device(b.context)->info.limits, &list));
-  GET(wlm_store *, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
+  OWN(wlmi_candidates, list,
+      wlmi_generator_describe(wlmi_context_generator(b.context), &spec, &wlmi_context_device(b.context)->info.limits,
+                              &list));
+  OWN(wlm_store, store, wlmi_store_open(b.database, WLMI_STORE_WRITE, &store));
   for (int m = 0; m < MATRICES; m++) {
     wlm_stats stats = *wlm_matrix_stats(b.upload.matrix);
     stats.rows += 10 * (m + 1);
@@ -44,8 +44,6 @@ static void plant(void) {
       assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
     }
   }
-  wlmi_store_close(store);
-  wlmi_candidates_drop(list);
 }
 
 typedef struct told {

@@ -62,7 +62,7 @@ TEST(no_lock_folder) {
 
 /* Replaces each lock file of the cache folder by a link to the target; returns how many there were. */
 static int plant_links(const char *target) {
-  wlmi_text path = {0};
+  HELD(wlmi_text) path = {0};
   glob_t locks = {0};
   assert_status(WLM_OK, wlmi_kernel_cache_default_path(&path));
   path.size = (size_t)(strrchr(path.data, '/') - path.data);
@@ -74,7 +74,6 @@ static int plant_links(const char *target) {
     assert_int_equal(symlink(target, locks.gl_pathv[i]), 0);
   }
   globfree(&locks);
-  wlmi_text_release(&path);
   return count;
 }
 
@@ -107,7 +106,7 @@ static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_
 }
 
 TEST(a_tuning_holds_its_turn) {
-  bench b;
+  HELD(bench) b;
   wlmi_turn turn;
   bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
   wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .progress = is_held, .user = &b);
@@ -117,7 +116,6 @@ TEST(a_tuning_holds_its_turn) {
   /* the turn is free after the tuning */
   assert_status(WLM_OK, wlmi_turn_take(&wlmi_context_device(b.context)->info, stop, NULL, &turn));
   wlmi_turn_end(&turn);
-  bench_release(&b);
 }
 
 GROUP(home_begin, folder_end)

@@ -38,16 +38,13 @@ TEST(sums_are_accumulated_in_f32) {
     wlm_csr csr = CSR(.rows = 1, .cols = ONES, .nnz = ONES, .rowptr = rowptr, .colind = colind, .rowptr_type = WLM_I64,
                       .colind_type = WLM_I64);
     wlm_problem problem = PROBLEM(.n = N, .dense_type = (wlm_type)type);
-    GET(wlm_matrix *, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
+    OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr, NULL, &matrix));
     for (int v = 0; v < 2; v++) {
-      GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
-      void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+      OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, variants[v], &plan));
+      FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
       assert_status(WLM_OK, test_execute(plan, dense, c, workspace));
       for (int j = 0; j < N; j++) assert_true(wlmi_element_get((wlm_type)type, c, j) == ONES);
-      free(workspace);
-      wlm_plan_destroy(plan);
     }
-    wlm_matrix_destroy(matrix);
   }
 }
 
@@ -56,10 +53,10 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
   wlm_problem problem = PROBLEM(.n = 24, .dense_type = type);
   wlm_execute_args call = EXECUTE_ARGS(.alpha = 1.5, .beta = -0.5);
   double error = -1;
-  GET(wlmi_upload, upload, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
-  GET(wlmi_operands, operands, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
-  GET(wlm_plan *, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
+  HOLD(wlmi_upload, upload, wlmi_upload_create_typed(context, csr, WLM_I32, WLM_I32, value_type, 1, &upload));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(context, upload.matrix, &problem, &call, 1, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+  OWN(wlm_plan, plan, wlm_plan_create(context, upload.matrix, &problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error <= wlmi_tolerance(&problem, wlm_matrix_stats(upload.matrix)->longest));
   for (int64_t i = 0;; i++) {
@@ -71,14 +68,10 @@ static void check_verified(const wlmi_csr_host *csr, wlm_type type, wlm_type val
     assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
     break;
   }
-  wlm_plan_destroy(plan);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  wlmi_upload_release(&upload);
 }
 
 TEST(checked_runs) {
-  GET(wlmi_csr_host, csr, wlmi_input_read("uniform:rows=300,d=9", &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_input_read("uniform:rows=300,d=9", &csr));
   wlmi_free(csr.values);
   csr.values = wlmi_alloc((size_t)csr.nnz * sizeof *csr.values);
   assert_non_null(csr.values);
@@ -86,7 +79,6 @@ TEST(checked_runs) {
   for (int type = WLM_F32; type <= WLM_F64; type++) check_verified(&csr, (wlm_type)type, (wlm_type)type);
   check_verified(&csr, WLM_F16, WLM_F32);
   check_verified(&csr, WLM_BF16, WLM_F32);
-  wlmi_csr_host_release(&csr);
 }
 
 /* Tolerances follow the precision: one rounding for 16-bit types, and far less for f64 than for f32. */

@@ -22,12 +22,11 @@ static void expect(const arrays *a, int64_t nnz, wlm_status expected, int64_t ex
             .colind_type = types & 2 ? WLM_I64 : WLM_I32, .rowptr = types & 1 ? (const void *)a->rowptr : rowptr,
             .colind = types & 2 ? (const void *)a->colind : colind);
     int64_t row = 99;
-    GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, &options, &matrix));
+    OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, &options, &matrix));
     assert_status(expected, wlm_matrix_validate(matrix, NULL, &row));
     assert_int_equal(row, expected_row);
     if (says) assert_contains(wlm_error_detail(), says);
     assert_status(expected, wlm_matrix_validate(matrix, NULL, NULL));
-    wlm_matrix_destroy(matrix);
   }
 }
 

@@ -81,7 +81,7 @@ static void assert_wrong(product *p, const char *what) {
 TEST(errors_beyond_the_rows_that_are_compared) {
   enum { MOVED = 4 };
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  product p;
+  HELD(product) p;
   float kept[N], *c[MOVED];
   product_make(&p, problem, NULL);
   for (int64_t i = 0, row = 1000; i < MOVED; i++, row++) {
@@ -100,13 +100,12 @@ TEST(errors_beyond_the_rows_that_are_compared) {
   assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   for (int i = 0; i < MOVED; i++) memcpy(c[i], i + 1 < MOVED ? c[i + 1] : kept, sizeof kept);
   assert_wrong(&p, "rows that changed places");
-  product_release(&p);
 }
 
 /* The larger tolerance for other libraries: errors of a few tolerances pass, of many do not. */
 TEST(baselines_have_a_larger_tolerance) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  product p;
+  HELD(product) p;
   double error;
   product_make(&p, problem, NULL);
   const int64_t rows[] = {0, unseen_row(&p, 1000)}; /* only the second reference leads to the second one */
@@ -124,14 +123,13 @@ TEST(baselines_have_a_larger_tolerance) {
     wlmi_verifier_set_leeway(p.verifier, 1);
     assert_status(WLM_OK, wlmi_verify_result(p.verifier, &error));
   }
-  product_release(&p);
 }
 
 /* Equal terms are rounded in one direction: 4096 times 0.1 b in f32 is off by far more than roundings that do not
  * conspire, and right all the same. Some edges that are missing from it are seen. */
 TEST(repeated_edges) {
   enum { EDGES = 4096, MISSING = 8 }; /* of one place */
-  wlmi_csr_host repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
+  HELD(wlmi_csr_host) repeated = {.rows = 1, .cols = 2, .nnz = EDGES};
   repeated.rowptr = wlmi_alloc_zero(2, sizeof *repeated.rowptr);
   repeated.colind = wlmi_alloc_zero(EDGES, sizeof *repeated.colind);
   repeated.values = wlmi_alloc(EDGES * sizeof *repeated.values);
@@ -141,9 +139,9 @@ TEST(repeated_edges) {
     repeated.values[p] = 0.1f;
   }
   wlm_problem problem = PROBLEM(.n = 1);
-  GET(wlmi_upload, on_device, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
-  GET(wlmi_operands, operands, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+  HOLD(wlmi_upload, on_device, wlmi_upload_create(context, &repeated, WLM_I32, &on_device));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(context, on_device.matrix, &problem, NULL, 1, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   float *c = operands.output[0].buffer.memory, sum = 0;
   const float *b = operands.host.b;
   for (int p = 0; p < EDGES; p++) sum += repeated.values[p] * b[repeated.colind[p]];
@@ -151,10 +149,6 @@ TEST(repeated_edges) {
   GET(double, error, wlmi_verify_result(verifier, &error));
   *c = sum - MISSING * repeated.values[0] * b[1];
   assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
-  wlmi_upload_release(&on_device);
-  wlmi_csr_host_release(&repeated);
 }
 
 /* One element of 1.2 million is seen. */
@@ -183,7 +177,7 @@ TEST(operators) {
                                   .transpose = cases[i].transpose, .sampling.sample = cases[i].sample,
                                   .sampling.width = cases[i].sample ? 16 : 0);
     wlm_execute_args call = EXECUTE_ARGS(.beta = cases[i].beta, .ldc = N + 1);
-    product p;
+    HELD(product) p;
     product_make(&p, problem, &call);
     assert_int_equal(p.rows, ROWS);
     const int64_t row = unseen_row(&p, 3000);
@@ -192,7 +186,6 @@ TEST(operators) {
     assert_wrong(&p, cases[i].custom ? cases[i].custom : wlmi_message_name(cases[i].message));
     *element = kept;
     GET(double, error, wlmi_verify_result(p.verifier, &error));
-    product_release(&p);
   }
 }
 
@@ -201,7 +194,7 @@ TEST(positions_are_exact) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = PROBLEM(.reduce = WLM_MIN, .want_argmax = 1, .transpose = transpose);
     wlm_execute_args call = EXECUTE_ARGS(.ldc = N + 3);
-    product p;
+    HELD(product) p;
     product_make(&p, problem, &call);
     int32_t *arg = wlmi_operands_find(&p.operands, "argmax")->buffer.memory;
     arg[N] ^= 1; /* beyond the columns */
@@ -211,7 +204,6 @@ TEST(positions_are_exact) {
     assert_contains(wlm_error_detail(), "argmax: [0,5] is ");
     assert_contains(wlm_error_detail(), "; 1 of ");
     assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(p.verifier, &error));
-    product_release(&p);
   }
 }
 
@@ -222,10 +214,10 @@ TEST(gradients_where_a_is_zero) {
   for (int i = 0; i < 4; i++) kept[i] = csr.values[zeros[i]], csr.values[zeros[i]] = 0;
   for (int reduce = WLM_SUM; reduce <= WLM_MEAN; reduce++) {
     wlm_problem problem = PROBLEM(.operation = WLM_SDDMM, .message = WLM_DIV, .reduce = (wlm_reduce)reduce, .n = 8);
-    GET(wlmi_upload, with_zeros, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
-    GET(wlmi_operands, operands, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
-    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
-    GET(wlm_plan *, plan, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
+    HOLD(wlmi_upload, with_zeros, wlmi_upload_create(context, &csr, WLM_I32, &with_zeros));
+    HOLD(wlmi_operands, operands, wlmi_operands_create(context, with_zeros.matrix, &problem, NULL, 1, &operands));
+    OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+    OWN(wlm_plan, plan, wlm_plan_create(context, with_zeros.matrix, &problem, &plan));
     GET(double, error, verify_plan(&operands, verifier, plan, &error));
     float *dvalues = operands.output[0].buffer.memory;
     assert_true(isinf(dvalues[0]) && isfinite(dvalues[1]));
@@ -233,10 +225,6 @@ TEST(gradients_where_a_is_zero) {
     assert_status(WLM_ERR_MISMATCH, wlmi_verify_result(verifier, &error));
     assert_contains(wlm_error_detail(), "edge 0 differs");
     assert_contains(wlm_error_detail(), " edges are wrong");
-    wlm_plan_destroy(plan);
-    wlmi_verifier_destroy(verifier);
-    wlmi_operands_release(&operands);
-    wlmi_upload_release(&with_zeros);
   }
   for (int i = 0; i < 4; i++) csr.values[zeros[i]] = kept[i];
 }

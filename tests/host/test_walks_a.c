@@ -82,17 +82,14 @@ static void expect_product(const wlm_plan *plan, int64_t rows) {
 TEST(a_named_variant) {
   for (int64_t rows = 0; rows <= ROWS; rows += ROWS) {
     const wlm_problem problem = transposed();
-    wlm_matrix *matrix = matrix_of(rows);
-    GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, "adds", &plan));
+    OWNED(wlm_matrix) *matrix = matrix_of(rows);
+    OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, "adds", &plan));
     expect_product(plan, rows);
     assert_null(plan->bound.args.order);
     assert_int_equal(plan->reason.stats.rows, rows);
-    GET(char *, text, wlm_plan_explain(plan, 0, &text));
+    WLM_FREED GET(char *, text, wlm_plan_explain(plan, 0, &text));
     assert_contains(text, "transpose=1");
     assert_null(strstr(text, "bytes beside the matrix"));
-    wlm_string_free(text);
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(matrix);
   }
 }
 
@@ -101,7 +98,7 @@ TEST(a_named_variant) {
 TEST(a_chosen_variant) {
   wlm_problem problem = transposed();
   wlm_tune_options options = WLM_TUNE_OPTIONS_INIT;
-  wlm_matrix *matrix = matrix_of(ROWS);
+  OWNED(wlm_matrix) *matrix = matrix_of(ROWS);
   GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   assert_int_equal(plan->reason.decision.step, WLMI_STEP_RULE);
   assert_int_equal(plan->reason.stats.rows, ROWS);
@@ -125,7 +122,6 @@ TEST(a_chosen_variant) {
   wlm_plan_destroy(plan);
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create_variant(context, matrix, &problem, "adds", &plan));
   assert_contains(wlm_error_detail(), "serves transposed products alone");
-  wlm_matrix_destroy(matrix);
 }
 
 GROUP(begin, end)

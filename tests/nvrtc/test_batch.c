@@ -49,10 +49,10 @@ static long largest_frame(const char *log) {
 }
 
 static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *limits) {
-  wlmi_text log = {0};
-  void *cubin = NULL;
+  HELD(wlmi_text) log = {0};
+  WLM_FREED void *cubin = NULL;
   size_t size;
-  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
+  HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
   assert_true(program.is_batched == spec->is_batched);
   wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, &cubin, &size, &log);
   if (status != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
@@ -65,9 +65,6 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
     print_error("sm_%d %s n = %lld: %ld registers, %ld bytes spilled and %ld of a frame; family.lua: %d and %d\n",
                 limits->arch, variant, (long long)spec->problem.n, registers, spilled, frame, program.max_registers,
                 program.max_spilled);
-  wlmi_free(cubin);
-  wlmi_text_release(&log);
-  wlmi_program_release(&program);
   return is_more;
 }
 
@@ -80,14 +77,13 @@ static int check_families(const struct problem *p) {
   int more = 0;
   limits.arch = p->arch;
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &limits, &list));
+  OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, &limits, &list));
   for (int64_t i = 0, end; i < list->count; i = end) {
     for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
       end++;
     for (int64_t k = 0; k < STEPS && k < end - i; k++)
       more += check(list->candidates[i + k * (end - i - 1) / (STEPS - 1)].variant, &spec, &limits);
   }
-  wlmi_candidates_drop(list);
   return more;
 }
 

@@ -107,8 +107,8 @@ static wlm_status check_log(const wlmi_program *program, const char *log, figure
 static int one(void *user, int64_t index) {
   const compile *c = &s.compiles[index];
   const wlmi_limits limits = limits_of(c->arch);
-  wlmi_program program = {0};
-  wlmi_text log = {0};
+  HELD(wlmi_program) program = {0};
+  HELD(wlmi_text) log = {0};
   wlmi_nvrtc_code cubin = {0}, ptx = {0};
   wlm_status status = wlmi_generator_emit(s.generator, c->entry->variant, &c->entry->spec, &limits, &program);
   if (status == WLM_OK) status = wlmi_nvrtc_both(program.source, "emitted", c->arch, &cubin, &ptx, &log);
@@ -120,8 +120,6 @@ static int one(void *user, int64_t index) {
   }
   wlmi_free(cubin.bytes);
   wlmi_free(ptx.bytes);
-  wlmi_text_release(&log);
-  wlmi_program_release(&program);
   return status != WLM_OK;
 }
 
@@ -222,16 +220,13 @@ TEST(registers_are_those_of_the_table) {
 static double seconds_of(const covering_entry *entry) {
   const wlmi_limits limits = limits_of(emit_cuda.arch);
   double least = INFINITY;
-  GET(wlmi_program, program, wlmi_generator_emit(s.generator, entry->variant, &entry->spec, &limits, &program));
+  HOLD(wlmi_program, program, wlmi_generator_emit(s.generator, entry->variant, &entry->spec, &limits, &program));
   for (int i = 0; i < 5; i++) {
-    void *cubin;
     size_t size;
     const clock_t begin = clock();
-    assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", emit_cuda.arch, &cubin, &size, NULL));
+    WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", emit_cuda.arch, &cubin, &size, NULL));
     least = fmin(least, (double)(clock() - begin) / CLOCKS_PER_SEC);
-    wlmi_free(cubin);
   }
-  wlmi_program_release(&program);
   return least;
 }
 

@@ -13,27 +13,24 @@ TEST(every_function) {
   static const int architectures[] = {80, 90, 100};
   const wlmi_spec spec = expressions_all_functions(32);
   test_needs_nvrtc();
-  GET(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
+  HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
   for (int i = 0; i < 3; i++) {
     void *cubin;
     size_t size;
-    wlmi_text log = {0};
+    HELD(wlmi_text) log = {0};
     if (wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
       fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
     wlmi_free(cubin);
-    wlmi_text_release(&log);
   }
-  wlmi_program_release(&program);
 }
 
 TEST(errors_have_their_position) {
   void *cubin;
   size_t size;
   test_needs_nvrtc();
-  char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
+  FREED char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
   assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL));
   assert_contains(wlm_error_detail(), "op:activation(1)");
-  free(broken);
 }
 
 GROUP(emit_begin, emit_end)

@@ -39,10 +39,10 @@ TEST(compiles_for_each_architecture) {
   static const int architectures[] = {80, 90, 100};
   test_needs_nvrtc();
   for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
-    wlmi_program program;
+    HELD(wlmi_program) program;
     void *cubin;
     size_t size;
-    wlmi_text log = {0};
+    HELD(wlmi_text) log = {0};
     char target[32];
     emit(architectures[i], &program);
     wlm_status status = wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log);
@@ -54,8 +54,6 @@ TEST(compiles_for_each_architecture) {
     assert_non_null(strstr(log.data, "registers"));
     assert_non_null(strstr(log.data, "0 bytes spill stores"));
     wlmi_free(cubin);
-    wlmi_text_release(&log);
-    wlmi_program_release(&program);
   }
 }
 
@@ -70,7 +68,7 @@ TEST(an_unknown_architecture_is_an_error) {
 
 /* NVRTC compiles PTX for the newest architecture that it lists and the GPU can run. */
 TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
-  wlmi_program program;
+  HELD(wlmi_program) program;
   char *ptx, target[32];
   test_needs_nvrtc();
   const int newest = wlmi_nvrtc_arch(1000);
@@ -84,13 +82,12 @@ TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   snprintf(target, sizeof target, "\n.target sm_%d\n", newest);
   assert_non_null(strstr(ptx, target));
   wlmi_free(ptx);
-  wlmi_program_release(&program);
 }
 
 /* Machine code and PTX of one compilation are those of two. */
 TEST(machine_code_and_its_ptx) {
   wlmi_nvrtc_code both[2], alone;
-  wlmi_program program;
+  HELD(wlmi_program) program;
   char *ptx;
   test_needs_nvrtc();
   emit(90, &program);
@@ -105,13 +102,12 @@ TEST(machine_code_and_its_ptx) {
   assert_int_equal(wlmi_nvrtc_both("no C", "no C", 90, &both[0], &both[1], NULL), WLM_ERR_COMPILE);
   assert_null(both[0].bytes);
   assert_null(both[1].bytes);
-  wlmi_program_release(&program);
 }
 
 /* An error in the template that only the compiler notices is reported with the template's line. */
 TEST(error_names_the_templates_line) {
   static const char place[] = "wlm_begin(args, row)";
-  wlmi_program program;
+  HELD(wlmi_program) program;
   void *cubin;
   size_t size;
   test_needs_nvrtc();
@@ -125,7 +121,6 @@ TEST(error_names_the_templates_line) {
   assert_null(cubin);
   assert_non_null(strstr(wlm_error_detail(), "row_crc/kernel.cu.in("));
   assert_non_null(strstr(wlm_error_detail(), "wlm_bogus"));
-  wlmi_program_release(&program);
 }
 
 /* ---- fresh patterns ---------------------------------------------------------------------------------------- */
@@ -149,14 +144,14 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
   int checked = 0;
   wlm_csr csr = CSR(.values = &csr);
   GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
-  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(generator, &spec, limits, &list));
+  OWN(wlmi_candidates, list, wlmi_generator_describe(generator, &spec, limits, &list));
   for (int64_t i = 0; i < list->count; i++) {
     const char *name = list->candidates[i].variant;
     const size_t length = strcspn(name, "/");
     char *ptx;
     size_t size;
     if (!strncmp(name, family, length) && !family[length]) continue;
-    GET(wlmi_program, program, wlmi_generator_emit(generator, name, &spec, limits, &program));
+    HOLD(wlmi_program, program, wlmi_generator_emit(generator, name, &spec, limits, &program));
     const wlmi_pass *first = wlmi_program_first_execute(&program);
     if (first == program.passes) snprintf(family, sizeof family, "%.*s", (int)length, name);
     if (first == program.passes && first->dependent) {
@@ -165,9 +160,7 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
       wlmi_free(ptx);
       checked++;
     }
-    wlmi_program_release(&program);
   }
-  wlmi_candidates_drop(list);
   return checked;
 }
 
@@ -187,9 +180,8 @@ TEST(kernels_wait_for_fresh_patterns) {
   problems[4].operation = WLM_SDDMM;
   problems[5] = problems[2];
   problems[5].transpose = 1;
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < 6; i++) assert_true(check_families(generator, &problems[i]) >= least[i]);
-  wlmi_generator_destroy(generator);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ */
@@ -208,7 +200,7 @@ static void *compile_again(void *user) {
 TEST(several_threads_compile_at_once) {
   enum { THREADS = 4 };
   pthread_t threads[THREADS];
-  wlmi_program program;
+  HELD(wlmi_program) program;
   test_needs_nvrtc();
   emit(90, &program);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, compile_again, &program), 0);
@@ -217,7 +209,6 @@ TEST(several_threads_compile_at_once) {
     pthread_join(threads[i], &result);
     assert_ptr_equal(result, &program);
   }
-  wlmi_program_release(&program);
 }
 
 /* The library contains the built-in kernels that a machine without NVRTC needs. */
@@ -246,13 +237,10 @@ TEST(built_in_kernels_exist) {
 }
 
 static void compile_helper(const wlmi_program *program) {
-  wlmi_text log = {0};
-  void *cubin;
+  HELD(wlmi_text) log = {0};
   size_t size;
-  assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, &log));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, &log));
   for (const char *at = log.data; (at = strstr(at, " bytes stack frame")); at++) assert_memory_equal(at - 2, " 0", 2);
-  wlmi_free(cubin);
-  wlmi_text_release(&log);
 }
 
 /* The kernels of wlm_csr_from_bsr for all types of indices, and those that copy column-major arrays: without local
@@ -261,7 +249,7 @@ TEST(helpers_compile) {
   wlmi_program program;
   wlmi_spec spec;
   test_needs_nvrtc();
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int types = 0; types < 4; types++) {
     const wlm_index rowptr = (wlm_index)(types % 2), colind = (wlm_index)(types / 2);
     assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_BLOCKS, rowptr, colind, 0, &program));
@@ -272,5 +260,4 @@ TEST(helpers_compile) {
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &spec, &emit_cuda, &program));
   compile_helper(&program);
   wlmi_program_release(&program);
-  wlmi_generator_destroy(generator);
 }

@@ -16,32 +16,27 @@ static int count_of(const char *text, const char *what) {
 static const int architectures[] = {80, 90, 100};
 
 static void compile(const wlmi_program *program, int arch) {
-  wlmi_text log = {0};
-  void *cubin;
+  HELD(wlmi_text) log = {0};
   size_t size;
-  assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
   assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program->pass_count);
-  wlmi_free(cubin);
-  wlmi_text_release(&log);
 }
 
 TEST(gradients_compile) {
   test_needs_nvrtc();
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const wlmi_limits limits = {.target = WLMI_TARGET_CUDA, .arch = architectures[number % 3]};
-    wlmi_program program;
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_GRADIENT, NULL, &spec, &limits, &program));
+    HOLD(wlmi_program, program,
+         wlmi_generator_emit_program(generator, WLMI_HELPER_GRADIENT, NULL, &spec, &limits, &program));
     compile(&program, limits.arch);
-    wlmi_program_release(&program);
   }
-  wlmi_generator_destroy(generator);
 }
 
 TEST(compiles_for_all) {
   test_needs_nvrtc();
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 12; number++) {
     wlm_problem problem = PROBLEM(.n = 1);
     wlm_csr csr = CSR(.rowptr_type = (wlm_index)(number & 1), .colind_type = (wlm_index)(number >> 1 & 1),
@@ -55,12 +50,11 @@ TEST(compiles_for_all) {
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
   }
-  wlmi_generator_destroy(generator);
 }
 
 TEST(stats_and_copies_compile) {
   test_needs_nvrtc();
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
     wlmi_program program;
     assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
@@ -75,5 +69,4 @@ TEST(stats_and_copies_compile) {
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
   }
-  wlmi_generator_destroy(generator);
 }

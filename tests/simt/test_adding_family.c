@@ -22,30 +22,27 @@ static char *block_of(const char *page, const char *heading, const char *fence) 
 
 static char *page_text(void) {
   size_t size;
-  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
+  FREED char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-a-family.md", &size);
   char *page = strndup(raw, size);
-  free(raw);
   return page;
 }
 
 static void check_compiles(const wlmi_program *program) {
   int major, minor;
-  void *cubin;
   size_t size;
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc reports that NVRTC is missing */
-  assert_status(WLM_OK, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
-  wlmi_free(cubin);
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
 }
 
 TEST(test_the_example_works) {
   test_folder folder;
-  char *page = page_text();
-  char *family = block_of(page, "## `family.lua`", "```lua\n");
-  char *kernel = block_of(page, "## `kernel.cu.in`", "```c\n");
+  FREED char *page = page_text();
+  FREED char *family = block_of(page, "## `family.lua`", "```lua\n");
+  FREED char *kernel = block_of(page, "## `kernel.cu.in`", "```c\n");
   folder_make(&folder);
   emit_write(&folder, "row_plain", "family.lua", family);
   emit_write(&folder, "row_plain", "kernel.cu.in", kernel);
-  GET(wlmi_generator *, generator, wlmi_generator_create(folder.path, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(folder.path, &generator));
   folder_remove(&folder);
   GET(wlmi_device *, device, simt_device_open(&device));
   GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
@@ -65,10 +62,6 @@ TEST(test_the_example_works) {
   assert_int_equal(checked, 3); /* rows = 1, 2, 4 */
   covering_release(&set);
   device->ops->close(device);
-  wlmi_generator_destroy(generator);
-  free(page);
-  free(family);
-  free(kernel);
 }
 
 int main(void) {

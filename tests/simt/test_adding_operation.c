@@ -15,13 +15,12 @@ static char *text_of_the_page(void) {
   static const char before[] = "problem.custom = \"";
   size_t size;
   char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-an-operation.md", &size);
-  char *page = strndup(raw, size);
+  FREED char *page = strndup(raw, size);
   free(raw);
   const char *begin = strstr(page, before);
   if (!begin) fail_msg("docs/adding-an-operation.md has no %s", before);
   begin += strlen(before);
   char *text = strndup(begin, strcspn(begin, "\""));
-  free(page);
   return text;
 }
 
@@ -40,26 +39,23 @@ TEST(the_program_runs) {
 
 static void check_message(wlmi_device *device, const wlm_problem *problem) {
   wlm_csr csr = WLM_CSR_INIT;
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   GET(wlmi_spec, spec, wlmi_spec_make(problem, &csr, &spec));
   assert_true(kernel_check_families(device, generator, &spec, 1, 1) > 1);
-  wlmi_generator_destroy(generator);
 }
 
 /* The message, and its gradients by the operands of rows and of columns. */
 static void check_on(wlmi_device *device) {
   static const char *const by[] = {"x,t", "k,b"};
-  char *text = text_of_the_page();
+  FREED char *text = text_of_the_page();
   wlm_problem problem = PROBLEM(.operation = WLM_MESSAGE, .reduce = WLM_CUSTOM, .custom = text, .n = 24);
   check_message(device, &problem);
   for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
     wlm_problem gradient = WLM_PROBLEM_INIT;
-    GET(char *, derived, wlm_message_gradient(&problem, by[i], &gradient, &derived));
+    WLM_FREED GET(char *, derived, wlm_message_gradient(&problem, by[i], &gradient, &derived));
     check_message(device, &gradient);
-    wlm_string_free(derived);
   }
   device->ops->close(device);
-  free(text);
 }
 
 TEST(every_family_of_cuda) {

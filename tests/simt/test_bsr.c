@@ -6,7 +6,6 @@
 TEST(every_kind_of_blocks) {
   wlm_context_options options = BARE_OPTIONS();
   GET(wlmi_device *, device, simt_device_open(&device));
-  GET(wlm_context *, context, wlmi_context_create_on(device, &options, &context));
+  OWN(wlm_context, context, wlmi_context_create_on(device, &options, &context));
   blocks_check(context);
-  wlm_context_destroy(context);
 }

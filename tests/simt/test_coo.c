@@ -19,16 +19,13 @@ typedef struct sorter {
 static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowptr_type, wlm_index index_type) {
   wlm_problem problem = PROBLEM(.n = 1);
   wlm_csr csr = CSR(.rowptr_type = rowptr_type, .colind_type = index_type, .base = base);
-  void *image;
   size_t size;
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  GET(wlmi_program, program, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
-  assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
+  HOLD(wlmi_program, program, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
+  WLM_FREED GET(void *, image, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK,
                 s->device->ops->load(s->device, &program, image, size, s->kernels[base][rowptr_type][index_type],
                                      &s->modules[base][rowptr_type][index_type]));
-  wlmi_free(image);
-  wlmi_program_release(&program);
 }
 
 static int sorter_make(void **state) {
@@ -53,12 +50,11 @@ static int sorter_release(void **state) {
 static void convert(void *user, const wlm_coo *coo) {
   sorter *s = user;
   GET(size_t, size, wlmi_coo_scratch_size(coo, &size));
-  void *scratch = malloc(size + !size);
+  FREED void *scratch = malloc(size + !size);
   assert_non_null(scratch);
   memset(scratch, 0xff, size);
   assert_status(WLM_OK,
                 wlmi_coo_enqueue(s->device, s->kernels[coo->base][coo->rowptr_type][coo->index_type], coo, scratch));
-  free(scratch);
 }
 
 TEST(every_list) {

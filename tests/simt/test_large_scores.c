@@ -49,12 +49,12 @@ static void make(graph *g, const wlm_problem *p) {
 
 static void run(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant, graph *g) {
   wlmi_module *module = NULL;
-  void *kernels[WLMI_MAX_PASSES], *image;
+  void *kernels[WLMI_MAX_PASSES];
   size_t size;
   wlm_plan plan = {0};
   const int back = spec->problem.transpose;
-  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
-  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+  HOLD(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
   wlm_csr csr =
       CSR(.rows = back ? COLS : ROWS, .cols = back ? ROWS : COLS, .nnz = EDGES,
@@ -76,8 +76,6 @@ static void run(wlmi_device *device, wlmi_generator *generator, const wlmi_spec 
   free(workspace);
   free(prepared);
   device->ops->unload(device, module);
-  wlmi_free(image);
-  wlmi_program_release(&program);
 }
 
 static void near(double found, double wanted, double size, const wlmi_spec *spec, const char *variant) {
@@ -122,7 +120,7 @@ static void check_passes(wlmi_device *device, wlmi_generator *generator, wlm_pro
     problem.operation = pass == OF_ROWS ? WLM_ATTENTION_ROWS : WLM_ATTENTION;
     problem.transpose = pass == GRADIENT;
     GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-    GET(const wlmi_candidate_list *, names, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
+    OWN(wlmi_candidates, names, wlmi_generator_describe(generator, &spec, &device->info.limits, &names));
     for (int64_t i = 0, seen = 0; i < names->count; i++) { /* one for each number of lanes, or for each tile */
       const char *const variant = names->candidates[i].variant, *const lanes = strstr(variant, "lanes=");
       const int64_t number = lanes ? strtol(lanes + strlen("lanes="), NULL, 10) : 1;
@@ -131,7 +129,6 @@ static void check_passes(wlmi_device *device, wlmi_generator *generator, wlm_pro
       run(device, generator, &spec, variant, &g);
       check(&g, &spec, pass, variant);
     }
-    wlmi_candidates_drop(names);
   }
 }
 

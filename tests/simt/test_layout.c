@@ -68,15 +68,14 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
 TEST(every_size) {
   static const int64_t sizes[][2] = {{1, 2},   {63, 15}, {64, 16}, {65, 17}, {300, 2},
                                      {5, 100}, {256, 7}, {1, 65},  {130, 64}};
-  wlmi_program program;
   wlmi_module *module;
-  void *image;
   size_t bytes;
   assert_status(WLM_OK, simt_device_open(&device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
-                                                    &device->info.limits, &program));
-  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &bytes));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  HOLD(wlmi_program, program,
+       wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0}, &device->info.limits,
+                                   &program));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &bytes));
   assert_status(WLM_OK, device->ops->load(device, &program, image, bytes, kernels, &module));
   pass = program.passes[0];
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -84,7 +83,4 @@ TEST(every_size) {
       check(sizes[i][0], sizes[i][1], (size_t)2 << kind % 3, kind / 3, (int64_t)i % 3, (uint64_t)i + 1);
   device->ops->unload(device, module);
   device->ops->close(device);
-  wlmi_free(image);
-  wlmi_program_release(&program);
-  wlmi_generator_destroy(generator);
 }

@@ -55,7 +55,7 @@ static const struct point {
 };
 
 static void check_points(wlmi_device *device, int families) {
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
     const struct point *p = &points[i];
     wlm_problem problem =
@@ -69,7 +69,6 @@ static void check_points(wlmi_device *device, int families) {
     assert_int_equal(kernel_check_families(device, generator, &spec, 2, 3),
                      p->sample == WLM_SAMPLE_NONE ? families : 1);
   }
-  wlmi_generator_destroy(generator);
 }
 
 /* Features of products beside each other: each kind of result sampled or not, transposed or not; types, heads, indices,
@@ -94,7 +93,7 @@ static void check_features(wlmi_device *device, int families) {
   static const wlm_sample samples[] = {WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND, WLM_SAMPLE_FASTRAND_COPRIME};
   static const wlm_sample_norm norms[] = {WLM_NORM_NONE, WLM_NORM_UNBIASED, WLM_NORM_KEPT};
   int turn = 0;
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     for (int is_sampled = 0; is_sampled < 2; is_sampled++)
       for (int transpose = 0; transpose < 2; transpose++, turn++) {
@@ -118,7 +117,6 @@ static void check_features(wlmi_device *device, int families) {
         if (found != (walks_samples ? 1 : families))
           fail_msg("%s, turn %d: %d families serve it", texts[i].text, turn, found);
       }
-  wlmi_generator_destroy(generator);
 }
 
 TEST(every_family_of_cuda) {

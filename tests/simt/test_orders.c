@@ -29,9 +29,8 @@ TEST(every_request_without_a_compiler) {
   wlm_context_options options = BARE_OPTIONS();
   GET(wlmi_device *, device, simt_device_open(&device));
   device->info.limits.processors = 4;
-  GET(wlm_context *, bare, wlmi_context_create_on(device, &options, &bare));
+  OWN(wlm_context, bare, wlmi_context_create_on(device, &options, &bare));
   orders_check(bare, 16, 52);
-  wlm_context_destroy(bare);
 }
 
 /* Each product with orders and batches of its own, by one kernel of each family. */
@@ -60,8 +59,8 @@ static size_t run(const wlm_csr *csr, int64_t n, wlm_order order, const char *va
   const int by_columns = order == WLM_COLUMN_MAJOR;
   wlm_problem problem = PROBLEM(.n = n, .b_order = order, .c_order = order);
   wlm_execute_args args = EXECUTE_ARGS(.b = by_columns ? b_columns : b, .c = by_columns ? c_columns : c);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(context, csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create_variant(context, matrix, &problem, variant, &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, variant, &plan));
   GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_true(by_columns == (strstr(text, explained) != NULL));
   wlm_string_free(text);
@@ -69,8 +68,6 @@ static size_t run(const wlm_csr *csr, int64_t n, wlm_order order, const char *va
   args.workspace = aligned_alloc(256, (args.workspace_size + 256) / 256 * 256);
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   free(args.workspace);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
   return args.workspace_size;
 }
 

@@ -47,7 +47,7 @@ static void before_run(void *user, int run) {
 static int one(void *user, int64_t i) {
   (void)user;
   const checked *c = &all[i];
-  wlmi_program program = {0};
+  HELD(wlmi_program) program = {0};
   wlmi_spec spec = emit_spec(c->n);
   spec.problem.dense_type = spec.value_type = c->type;
   spec.problem.reduce = c->reduce;
@@ -58,7 +58,6 @@ static int one(void *user, int64_t i) {
   wlm_status status = wlmi_generator_emit(emit_generator, c->variant, &spec, &device->info.limits, &program);
   if (status == WLM_OK) status = kernel_check_program(&check, &program);
   if (status != WLM_OK) fprintf(stderr, "%s: %s\n", c->variant, wlm_error_detail());
-  wlmi_program_release(&program);
   return status != WLM_OK;
 }
 
@@ -74,13 +73,13 @@ TEST(results_agree_with_float64) {
 
 /* Prepares a matrix and copies what the library keeps at the begin of prepared memory. */
 static void prepare(const char *variant, const wlmi_spec *spec, const wlm_csr *csr, void *kept, size_t kept_size) {
-  wlmi_program program = {0};
+  HELD(wlmi_program) program = {0};
   wlmi_module *module;
-  void *image, *prepared, *kernels[WLMI_MAX_PASSES];
+  void *prepared, *kernels[WLMI_MAX_PASSES];
   size_t size;
   wlm_plan plan = {0};
   assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, &device->info.limits, &program));
-  assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
   assert_status(WLM_OK, bare_plan_fill(&plan, device, &program, kernels, csr, spec));
   assert_true(kept_size <= wlm_plan_prepared_size(&plan));
@@ -89,8 +88,6 @@ static void prepare(const char *variant, const wlmi_spec *spec, const wlm_csr *c
   assert_status(WLM_OK, device->ops->copy_out(device, kept, prepared, kept_size));
   device->ops->release(device, prepared);
   device->ops->unload(device, module);
-  wlmi_free(image);
-  wlmi_program_release(&program);
 }
 
 /* The number of tiles of a matrix of 64 rows with 16 edges each, of which row r has the columns 16 (r % 8) and up.

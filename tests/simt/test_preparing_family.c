@@ -71,12 +71,11 @@ FIXTURE(end) {
 }
 
 static wlm_status check(const char *variant, int runs) {
-  wlmi_program program = {0};
+  HELD(wlmi_program) program = {0};
   const wlmi_spec spec = emit_spec(35);
   const kernel_check how = {.device = device, .spec = &spec, .runs = runs, .seed = 3};
   wlm_status status = wlmi_generator_emit(generator, variant, &spec, &device->info.limits, &program);
   if (status == WLM_OK) status = kernel_check_program(&how, &program);
-  wlmi_program_release(&program);
   return status;
 }
 
@@ -84,15 +83,12 @@ TEST(preparing_again_gives_the_same_result) { assert_status(WLM_OK, check("start
 
 TEST(nvrtc_compiles_it) {
   int major, minor;
-  wlmi_program program;
-  void *cubin;
   size_t size;
   const wlmi_spec spec = emit_spec(35);
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc reports that NVRTC is missing */
-  assert_status(WLM_OK, wlmi_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
-  assert_status(WLM_OK, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
-  wlmi_free(cubin);
-  wlmi_program_release(&program);
+  HOLD(wlmi_program, program,
+       wlmi_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
 }
 
 static int check_past(const void *user) {

@@ -92,14 +92,13 @@ TEST(other_problems_are_refused) {
   GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < 5; i++) {
     wlmi_spec spec = spec_of(&points[0]);
-    wlmi_text reason = {0};
+    HELD(wlmi_text) reason = {0};
     spec.problem.transpose = i != 1;
     spec.problem.policy.deterministic = i == 2;
     if (i >= 3) spec.problem.reduce = i == 3 ? WLM_MEAN : WLM_MAX;
     assert_status(WLM_OK, wlmi_generator_refusal(generator, variant, &spec, &device->info.limits, &reason));
     if (!i) assert_int_equal(reason.size, 0);
     if (i) assert_contains(reason.data, says[i]);
-    wlmi_text_release(&reason);
   }
   wlmi_generator_destroy(generator);
   device->ops->close(device);

@@ -16,17 +16,13 @@ typedef struct meter {
 } meter;
 
 static void meter_make(meter *m, wlm_index type) {
-  void *image;
   size_t size;
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
-  assert_status(WLM_OK, m->device->ops->compile(m->device, &program, &image, &size));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  HOLD(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
+  WLM_FREED GET(void *, image, m->device->ops->compile(m->device, &program, &image, &size));
   assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
-  wlmi_free(image);
-  wlmi_program_release(&program);
-  wlmi_generator_destroy(generator);
 }
 
 static void meter_release(meter *m) {
@@ -48,18 +44,17 @@ static void *narrowed(const meter *m, const int64_t *rowptr, int64_t rows) {
 }
 
 static wlm_status measure(const meter *m, const wlm_csr *csr, uint64_t seed, wlm_stats *stats) {
-  void *scratch = malloc(wlmi_stats_scratch_size(csr));
+  FREED void *scratch = malloc(wlmi_stats_scratch_size(csr));
   assert_non_null(scratch);
   memset(scratch, 0xff, wlmi_stats_scratch_size(csr));
   simt_device_seed(m->device, seed);
   const wlm_status status = wlmi_stats_measure(m->device, m->kernels, csr, NULL, scratch, stats);
-  free(scratch);
   return status;
 }
 
 static void check(const meter *m, const int64_t *wide, int64_t rows, int64_t nnz, uint64_t seed) {
   wlm_stats expected, got, read;
-  void *rowptr = narrowed(m, wide, rows);
+  FREED void *rowptr = narrowed(m, wide, rows);
   wlm_csr csr = CSR(.rows = rows, .cols = 7, .nnz = nnz, .rowptr = rowptr, .rowptr_type = m->type);
   assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, rows, 7, nnz, &expected));
   assert_status(WLM_OK, measure(m, &csr, seed, &got));
@@ -76,32 +71,28 @@ static void check(const meter *m, const int64_t *wide, int64_t rows, int64_t nnz
   assert_true(fabs(got.cv - expected.cv) <= 1e-6 * expected.cv);
   const double allowed = expected.longest < 1024 ? 1e-12 : 0.01;
   assert_true(fabs(got.top_share - expected.top_share) <= allowed * expected.top_share);
-  free(rowptr);
 }
 
 static void check_lengths(const meter *m, const int64_t *length, int64_t rows, uint64_t seed) {
-  int64_t *rowptr = calloc((size_t)rows + 1, sizeof *rowptr);
+  FREED int64_t *rowptr = calloc((size_t)rows + 1, sizeof *rowptr);
   assert_non_null(rowptr);
   for (int64_t i = 0; i < rows; i++) rowptr[i + 1] = rowptr[i] + length[i];
   check(m, rowptr, rows, rowptr[rows], seed);
-  free(rowptr);
 }
 
 static void with_both_types(void (*body)(const meter *m)) {
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    meter m;
+    HELD(meter) m;
     meter_make(&m, (wlm_index)type);
     body(&m);
-    meter_release(&m);
   }
 }
 
 static void shapes(const meter *m) {
   for (int shape = 0; shape < test_shape_count(); shape++) {
     test_random random = {(uint64_t)shape * 77 + 1};
-    GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
+    HOLD(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
     check(m, a.rowptr, a.rows, a.nnz, (uint64_t)shape + 1);
-    wlmi_csr_host_release(&a);
   }
 }
 
@@ -161,37 +152,35 @@ static void wrong_rowptr(const meter *m) {
     for (int i = 0; i <= ROWS; i++) rowptr[i] = 3 * i;
     if (wrongs[w].at >= 0) rowptr[wrongs[w].at] = wrongs[w].value;
     if (w == 6) rowptr[700] = 1; /* the first of two errors */
-    void *copy = narrowed(m, rowptr, ROWS);
+    FREED void *copy = narrowed(m, rowptr, ROWS);
     wlm_csr csr = CSR(.rows = ROWS, .cols = ROWS, .nnz = wrongs[w].nnz, .rowptr = copy, .rowptr_type = m->type);
     assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_rows(copy, m->type, 0, ROWS, ROWS, csr.nnz, &stats));
     snprintf(expected, sizeof expected, "%s", wlm_error_detail());
     assert_status(WLM_ERR_INVALID_ARGUMENT, measure(m, &csr, w + 1, &stats));
     assert_string_equal(wlm_error_detail(), expected);
-    free(copy);
   }
 }
 
 TEST(wide_wrong_rowptr) {
-  meter m;
+  HELD(meter) m;
   meter_make(&m, WLM_I64);
   const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
   wlm_csr csr = CSR(.rows = 3, .nnz = 5, .rowptr = rowptr, .rowptr_type = WLM_I64);
   wlm_stats stats;
   assert_status(WLM_ERR_INVALID_ARGUMENT, measure(&m, &csr, 1, &stats));
   assert_contains(wlm_error_detail(), "at row 0");
-  meter_release(&m);
 }
 
 static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
   const int64_t wide_rowptr[] = {0, nnz / 3, nnz};
-  int32_t *narrow = malloc((size_t)nnz * sizeof *narrow + 1);
-  int64_t *wide = malloc((size_t)nnz * sizeof *wide + 1);
-  void *rowptr = narrowed(m, wide_rowptr, 2);
+  FREED int32_t *narrow = malloc((size_t)nnz * sizeof *narrow + 1);
+  FREED int64_t *wide = malloc((size_t)nnz * sizeof *wide + 1);
+  FREED void *rowptr = narrowed(m, wide_rowptr, 2);
   wlm_stats expected, got, read;
   for (int64_t p = 0; p < nnz; p++) wide[p] = narrow[p] = (int32_t)(p * 7 % 1000);
   wlm_csr csr = CSR(.rows = 2, .cols = 1000, .nnz = nnz, .rowptr = rowptr, .rowptr_type = m->type,
                     .colind_type = colind_type, .colind = colind_type == WLM_I64 ? (void *)wide : narrow);
-  void *scratch = malloc(wlmi_stats_scratch_size(&csr));
+  FREED void *scratch = malloc(wlmi_stats_scratch_size(&csr));
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, m->type, 2, 1000, nnz, csr.colind, colind_type, &expected));
   assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, 2, 1000, nnz, &got));
   read = got;
@@ -205,10 +194,6 @@ static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
                   wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
     assert_contains(wlm_error_detail(), "colind[0] is -1, must be 0 to 999");
   }
-  free(scratch);
-  free(rowptr);
-  free(narrow);
-  free(wide);
 }
 
 static void fingerprints(const meter *m) {

@@ -21,7 +21,7 @@ static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 
  * `small`, if `large` is not NULL. */
 static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
   omp_set_num_threads(1);
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   GET(wlmi_device *, device, simt_device_open(&device));
   wlmi_limits limits = device->info.limits;
   limits.processors = processors;
@@ -30,14 +30,12 @@ static void check_cases(const tile_case *cases, size_t count, int processors, co
     wlm_csr csr = CSR(.values = &csr);
     int told = 0;
     GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-    GET(wlmi_program, program, wlmi_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
+    HOLD(wlmi_program, program, wlmi_generator_emit(generator, cases[i].variant, &spec, &limits, &program));
     for (char *at = program.source; large && (at = strstr(at, large)) != NULL; told++) memcpy(at, small, strlen(small));
     assert_true(told > 0 || !large);
     assert_status(WLM_OK, kernel_check_program(&(kernel_check){device, &spec, 2, order, device, i + 1}, &program));
-    wlmi_program_release(&program);
   }
   device->ops->close(device);
-  wlmi_generator_destroy(generator);
 }
 
 TEST(test_several_tiles_a_block) {

@@ -17,21 +17,17 @@ typedef struct sorter {
 } sorter;
 
 static void sorter_make(sorter *s, wlm_index rowptr_type, int base) {
-  wlmi_program program;
-  void *image;
   size_t size;
   *s = (sorter){.base = base};
   wlm_problem problem = PROBLEM(.n = 1);
   wlm_csr csr = CSR(.rowptr_type = rowptr_type, .base = base);
   assert_status(WLM_OK, simt_device_open(&s->device));
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
-  assert_status(WLM_OK, s->device->ops->compile(s->device, &program, &image, &size));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+  HOLD(wlmi_program, program,
+       wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
+  WLM_FREED GET(void *, image, s->device->ops->compile(s->device, &program, &image, &size));
   assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
-  wlmi_free(image);
-  wlmi_program_release(&program);
-  wlmi_generator_destroy(generator);
 }
 
 static void sorter_release(sorter *s) {
@@ -51,15 +47,13 @@ static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed);
 
 /* `csr` counts from 0. */
 static void check(sorter *s, const wlm_csr *csr, uint64_t seed) {
-  void *rowptr = counted_from(s->base, csr->rowptr_type, csr->rowptr, csr->rows + 1),
-       *colind = counted_from(s->base, csr->colind_type, csr->colind, csr->nnz);
+  FREED void *rowptr = counted_from(s->base, csr->rowptr_type, csr->rowptr, csr->rows + 1),
+             *colind = counted_from(s->base, csr->colind_type, csr->colind, csr->nnz);
   wlm_csr copy = *csr;
   copy.rowptr = rowptr;
   copy.colind = colind;
   copy.base = s->base;
   check_copy(s, &copy, seed);
-  free(rowptr);
-  free(colind);
 }
 
 /* All arrays have exactly the needed size. */
@@ -105,19 +99,16 @@ static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index typ
 TEST(every_shape) {
   for (int kind = 0; kind < 4; kind++) {
     const wlm_index type = kind % 2 ? WLM_I64 : WLM_I32;
-    sorter s;
+    HELD(sorter) s;
     sorter_make(&s, type, kind / 2);
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
-      GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
-      void *rowptr = rowptr_of(&a, type);
+      HOLD(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
+      WLM_FREED void *rowptr = rowptr_of(&a, type);
       const wlm_csr csr = view_of(&a, rowptr, type);
       if (csr.rows)
         for (uint64_t seed = 1; seed <= 2; seed++) check(&s, &csr, seed);
-      wlmi_free(rowptr);
-      wlmi_csr_host_release(&a);
     }
-    sorter_release(&s);
   }
 }
 
@@ -125,7 +116,7 @@ TEST(every_shape) {
 TEST(wide_matrices) {
   static const int64_t widths[] = {1, 256, 257, 70000};
   enum { ROWS = 50, EACH = 60 };
-  sorter s;
+  HELD(sorter) s;
   sorter_make(&s, WLM_I32, 0);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
@@ -136,7 +127,6 @@ TEST(wide_matrices) {
     wlm_csr csr = CSR(.rows = ROWS, .cols = widths[w], .nnz = ROWS * EACH, .rowptr = rowptr, .colind = colind);
     check(&s, &csr, w + 1);
   }
-  sorter_release(&s);
 }
 
 /* Several tiles, the last one incomplete, and few of many columns used. */
@@ -144,7 +134,7 @@ TEST(several_tiles) {
   enum { ROWS = 70, EACH = 300, NNZ = ROWS * EACH };
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static const int64_t widths[] = {3, 300, 100000};
-  sorter s;
+  HELD(sorter) s;
   sorter_make(&s, WLM_I32, 1);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
@@ -156,7 +146,6 @@ TEST(several_tiles) {
     csr.colind = colind;
     check(&s, &csr, w + 1);
   }
-  sorter_release(&s);
 }
 
 TEST(too_large) {

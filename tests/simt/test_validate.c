@@ -28,7 +28,7 @@ static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
 static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int64_t cols, int64_t nnz, uint64_t seed) {
   struct wlm_validation scratch;
   struct wlm_row_fault expected, got, copied;
-  void *offsets = narrowed(rowptr_type, rowptr, rows + 1), *columns = narrowed(colind_type, colind, nnz);
+  FREED void *offsets = narrowed(rowptr_type, rowptr, rows + 1), *columns = narrowed(colind_type, colind, nnz);
   wlm_csr csr = CSR(.rows = rows, .cols = cols, .nnz = nnz, .rowptr = offsets, .colind = columns,
                     .rowptr_type = rowptr_type, .colind_type = colind_type, .base = base);
   wlmi_csr_validate(&csr, &expected);
@@ -43,16 +43,14 @@ static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int
     assert_memory_equal(&got, &expected, sizeof got);
     assert_memory_equal(&copied, &expected, sizeof got);
   }
-  free(offsets);
-  free(columns);
   return expected.row >= 0;
 }
 
 /* Validates the matrix unchanged and with one to three wrong elements, most at random places. */
 static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
   static const int64_t wrong[] = {-1, INT32_MIN, INT32_MAX - 1, 0, 1};
-  int64_t *rowptr = malloc((size_t)(a->rows + 1) * sizeof *rowptr),
-          *colind = malloc((size_t)a->nnz * sizeof *colind + 1);
+  FREED int64_t *rowptr = malloc((size_t)(a->rows + 1) * sizeof *rowptr),
+                *colind = malloc((size_t)a->nnz * sizeof *colind + 1);
   int found = 0;
   for (int round = 0; round < 40; round++) {
     memcpy(rowptr, a->rowptr, (size_t)(a->rows + 1) * sizeof *rowptr);
@@ -69,8 +67,6 @@ static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
     found += is_wrong;
   }
   assert_true(found > 5 || a->nnz < 2);
-  free(rowptr);
-  free(colind);
 }
 
 TEST(finds_what_the_host_finds) {
@@ -82,20 +78,17 @@ TEST(finds_what_the_host_finds) {
     colind_type = types & 2 ? WLM_I64 : WLM_I32;
     base = types / 4;
     assert_status(WLM_OK, simt_device_open(&device));
-    GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-    GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
+    OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
+    HOLD(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
     assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
     assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
-      GET(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
+      HOLD(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
       if (a.rows) check_spoiled(&a, &random);
-      wlmi_csr_host_release(&a);
     }
     wlmi_free(image);
     device->ops->unload(device, module);
     device->ops->close(device);
-    wlmi_program_release(&program);
-    wlmi_generator_destroy(generator);
   }
 }

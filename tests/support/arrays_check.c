@@ -11,6 +11,7 @@
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
+#include "support/own.h"
 #include "support/shapes.h"
 
 enum { GUARD = 64 }; /* elements before and after an output that must not be written */
@@ -322,12 +323,11 @@ static void operands_release(wlmi_device *device, operands *o) {
 /* From op(A)'s order to that of A. */
 static wlm_status reorder(const operands *o, double *edges) {
   const int64_t heads = o->spec.problem.heads, count = o->a.nnz * heads;
-  double *copy = NULL;
+  WLM_FREED double *copy = NULL;
   const wlm_status status = wlmi_alloc_array(count, sizeof *copy, "reference", (void **)&copy);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < count; i++) copy[o->order[i / heads] * heads + i % heads] = edges[i];
   memcpy(edges, copy, (size_t)count * sizeof *copy);
-  wlmi_free(copy);
   return WLM_OK;
 }
 

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "support/asserts.h"
+#include "support/own.h"
 
 extern char **environ;
 
@@ -124,33 +123,29 @@ static char *ask(const char *database, const char *sql, const char *first, const
 }
 
 int64_t database_integer(const char *database, const char *sql, const char *text) {
-  char *answer = ask(database, sql, text, NULL);
+  FREED char *answer = ask(database, sql, text, NULL);
   const int64_t value = answer ? strtoll(answer, NULL, 10) : 0;
-  free(answer);
   return value;
 }
 
 void forget_noise(const char *database) { free(ask(database, "UPDATE measurement SET spread_ps = 0", NULL, NULL)); }
 
 int json_is_valid(const char *text) {
-  char *answer = ask(NULL, "SELECT json_valid(?1)", text, NULL);
+  FREED char *answer = ask(NULL, "SELECT json_valid(?1)", text, NULL);
   int valid = answer && !strcmp(answer, "1");
-  free(answer);
   return valid;
 }
 
 char *json_at(const char *text, const char *path) { return ask(NULL, "SELECT json_extract(?1, ?2)", text, path); }
 
 double json_number_at(const char *text, const char *path) {
-  char *value = json_at(text, path);
+  FREED char *value = json_at(text, path);
   const double number = value ? atof(value) : (double)NAN;
-  free(value);
   return number;
 }
 
 void assert_json_at(const char *text, const char *path, const char *expected) {
-  char *value = json_at(text, path);
+  FREED char *value = json_at(text, path);
   if (!value || strcmp(value, expected))
     fail_msg("%s is %s, expected %s in %s", path, value ? value : "absent", expected, text);
-  free(value);
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/problem/spec.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
+#include "support/own.h"
 #include "support/shapes.h"
 
 /* Indices of one, two and three 8-bit digits; one tile, and several with an incomplete last one; more rows than
@@ -104,7 +104,8 @@ static void run(const coo_case *c, const edge *given, const edge *expected, int 
 
 void coo_check(const coo_case *c, uint64_t seed, void (*convert)(void *user, const wlm_coo *coo), void *user) {
   test_random random = {seed};
-  edge *given = malloc(((size_t)c->nnz + 1) * sizeof *given), *expected = malloc(((size_t)c->nnz + 1) * sizeof *given);
+  FREED edge *given = malloc(((size_t)c->nnz + 1) * sizeof *given),
+             *expected = malloc(((size_t)c->nnz + 1) * sizeof *given);
   assert_true(given && expected);
   for (int64_t p = 0; p < c->nnz; p++)
     given[p] = (edge){draw_index(c, c->rows, &random), draw_index(c, c->cols, &random), p};
@@ -117,6 +118,4 @@ void coo_check(const coo_case *c, uint64_t seed, void (*convert)(void *user, con
   qsort(expected, (size_t)c->nnz, sizeof *expected, by_row);
   for (int promise = 0; promise <= c->sorted; promise++)
     for (int perm = 0; perm < 2; perm++) run(c, given, expected, promise, perm, convert, user);
-  free(given);
-  free(expected);
 }

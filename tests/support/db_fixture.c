@@ -4,8 +4,8 @@
 
 #include "core/records/lines.h"
 #include "db/interchange.h"
-#include "support/asserts.h"
 #include "support/db_fixture.h"
+#include "support/own.h"
 
 enum { FIRST_MADE_AT = 1700000000, SLOTS = 64 };
 
@@ -41,14 +41,13 @@ wlmi_measurement_record sample_measurement(int64_t i) {
 }
 
 void put_samples_from(const char *path, int64_t first, int64_t count) {
-  GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
+  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
   for (int64_t begin = 0; begin < count; begin += SLOTS) {
     wlmi_measurement_record records[SLOTS];
     const int64_t size = count - begin < SLOTS ? count - begin : SLOTS;
     for (int64_t i = 0; i < size; i++) records[i] = sample_measurement(first + begin + i);
     assert_status(WLM_OK, wlmi_store_put(store, records, size));
   }
-  wlmi_store_close(store);
 }
 
 void put_samples(const char *path, int64_t count) { put_samples_from(path, 0, count); }
@@ -98,9 +97,8 @@ const char export_of_0_1[] =
     "\"made_at\":1700000000}\n";
 
 wlm_status import_string(wlm_store *store, const char *text, const char *name, int64_t *added) {
-  wlmi_content content;
+  HELD(wlmi_content) content;
   wlm_status status = wlmi_lines_read_string(text, name, &content);
   if (status == WLM_OK) status = wlmi_store_import(store, &content, added);
-  wlmi_content_release(&content);
   return status;
 }

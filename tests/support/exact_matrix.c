@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/csr/transpose.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
+#include "support/own.h"
 #include "support/shapes.h"
 
 enum { SKEWED = 1 }; /* a shape */
@@ -39,12 +39,11 @@ void exact_fill(float *to, int64_t count, int low, int high, uint64_t seed) {
 
 exact_matrix exact_matrix_make(int64_t longest) {
   test_random random = {77};
-  GET(wlmi_csr_host, shape, test_shape_make(SKEWED, 32, longest, &random, &shape));
+  HOLD(wlmi_csr_host, shape, test_shape_make(SKEWED, 32, longest, &random, &shape));
   exact_matrix m = matrix_of(shape.rows, shape.cols, shape.nnz);
   memcpy(m.a.rowptr, shape.rowptr, (size_t)(shape.rows + 1) * sizeof *m.a.rowptr);
   memcpy(m.a.colind, shape.colind, (size_t)shape.nnz * sizeof *m.a.colind);
   exact_fill(m.a.values, m.a.nnz, 1, 2, 1);
-  wlmi_csr_host_release(&shape);
   return m;
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/problem/expression.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
 #include "support/expressions.h"
+#include "support/own.h"
 
 static wlmi_spec spec_with(int64_t n, const char *activation) {
   wlm_problem problem = PROBLEM(.n = n, .epilogue.activation = activation);
@@ -30,12 +30,11 @@ wlmi_spec expressions_all_functions(int64_t n) {
 char *expressions_broken(wlmi_generator *generator, const char *variant, const wlmi_limits *limits) {
   static const char right[] = "\ntanhf(x); }", wrong[] = "\ntanhf(x,x); }";
   const wlmi_spec spec = spec_with(16, "tanh(x)");
-  GET(wlmi_program, program, wlmi_generator_emit(generator, variant, &spec, limits, &program));
+  HOLD(wlmi_program, program, wlmi_generator_emit(generator, variant, &spec, limits, &program));
   const char *place = strstr(program.source, right);
   assert_non_null(place);
   char *text = malloc(strlen(program.source) + sizeof wrong);
   assert_non_null(text);
   sprintf(text, "%.*s%s%s", (int)(place - program.source), program.source, wrong, place + strlen(right));
-  wlmi_program_release(&program);
   return text;
 }

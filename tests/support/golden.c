@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/asserts.h"
 #include "support/folder.h"
 #include "support/golden.h"
+#include "support/own.h"
 
 enum { MOST_SHOWN = 20 };
 
@@ -50,12 +50,11 @@ void golden_header(const char *path, char *header, size_t size) {
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void write_table(const char *path, const char *header, const lines *rows) {
-  wlmi_text whole = {0};
+  HELD(wlmi_text) whole = {0};
   wlmi_text_printf(&whole, "%s\n", header);
   for (size_t i = 0; i < rows->count; i++) wlmi_text_printf(&whole, "%s\n", rows->line[i]);
   assert_false(whole.failed);
   write_whole(path, whole.data, whole.size);
-  wlmi_text_release(&whole);
 }
 
 /* Both lists are sorted; the first line of `old` is the header. */

@@ -1,9 +1,9 @@
 #include <stdint.h>
 
 #include "core/synth/twin.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
 #include "support/gpu_fixture.h"
+#include "support/own.h"
 #include "support/verified.h"
 
 void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
@@ -24,22 +24,17 @@ void fixture_release(fixture *f) {
 }
 
 void check_candidates(fixture *f, const wlm_problem *problem) {
-  const wlmi_candidate_list *names;
-  GET(wlmi_operands, operands, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 5, &verifier));
-  assert_status(WLM_OK, wlmi_generator_describe(wlmi_context_generator(f->context), &operands.spec,
-                                                &f->device->info.limits, &names));
+  HOLD(wlmi_operands, operands, wlmi_operands_create(f->context, f->upload.matrix, problem, NULL, 5, &operands));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 5, &verifier));
+  OWN(wlmi_candidates, names,
+      wlmi_generator_describe(wlmi_context_generator(f->context), &operands.spec, &f->device->info.limits, &names));
   assert_true(names->count > 1);
   for (int64_t i = 0; i < names->count; i++) {
     double error;
     const char *variant = names->candidates[i].variant;
-    GET(wlm_plan *, plan, wlm_plan_create_variant(f->context, f->upload.matrix, problem, variant, &plan));
+    OWN(wlm_plan, plan, wlm_plan_create_variant(f->context, f->upload.matrix, problem, variant, &plan));
     assert_string_equal(wlm_plan_variant(plan), variant);
     if (verify_plan(&operands, verifier, plan, &error) != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
-    wlm_plan_destroy(plan);
   }
   print_message("n = %lld: %lld candidates\n", (long long)problem->n, (long long)names->count);
-  wlmi_candidates_drop(names);
-  wlmi_verifier_destroy(verifier);
-  wlmi_operands_release(&operands);
 }

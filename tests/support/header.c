@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/asserts.h"
 #include "support/folder.h"
 #include "support/header.h"
+#include "support/own.h"
 
 static int is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
@@ -47,11 +47,10 @@ void header_read(const char *source, header_functions *functions) {
     size_t size;
     snprintf(path, sizeof path, "%s/include/warploom/%s", source, headers[i]);
     unsigned char *whole = read_whole(path, &size);
-    char *text = calloc(1, size + 1);
+    FREED char *text = calloc(1, size + 1);
     assert_true(whole && text);
     memcpy(text, whole, size);
     add_functions(text, functions);
-    free(text);
     free(whole);
   }
   qsort(functions->names, (size_t)functions->count, sizeof *functions->names, compare);

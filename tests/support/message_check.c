@@ -11,6 +11,7 @@
 #include "core/reference/reference.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
+#include "support/own.h"
 #include "support/shapes.h"
 
 enum { GUARD = 64 }; /* bytes before and after a result that must not be written */
@@ -387,12 +388,11 @@ done:
 }
 
 static wlm_status reorder(const operands *o, int64_t width, double *edges) {
-  double *copy = NULL;
+  WLM_FREED double *copy = NULL;
   const wlm_status status = wlmi_alloc_array(o->a.nnz * width, sizeof *copy, "reference", (void **)&copy);
   if (status != WLM_OK) return status;
   for (int64_t i = 0; i < o->a.nnz * width; i++) copy[o->order[i / width] * width + i % width] = edges[i];
   memcpy(edges, copy, (size_t)(o->a.nnz * width) * sizeof *copy);
-  wlmi_free(copy);
   return WLM_OK;
 }
 

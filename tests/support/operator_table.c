@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/own.h"
 #include "warploom/warploom_message.h"
 
 enum { MOST = 32 }; /* names of one kind */
@@ -74,7 +75,7 @@ static int is_of(const covering_entry *entry, const char *name) {
 
 /* Writes "all 8", "sum, mean" or "-". */
 static void put_names(wlmi_text *table, names_met met, const char *(*name)(int)) {
-  wlmi_text words = {0};
+  HELD(wlmi_text) words = {0};
   const char *word;
   int count = 0, found = 0;
   for (; count < MOST && (word = name(count)); count++)
@@ -83,7 +84,6 @@ static void put_names(wlmi_text *table, names_met met, const char *(*name)(int))
     wlmi_text_printf(table, " all %d |", count);
   else
     wlmi_text_printf(table, " %s |", found && !words.failed ? words.data : "-");
-  wlmi_text_release(&words);
 }
 
 static void put_yes(wlmi_text *table, int yes) { wlmi_text_puts(table, yes ? " yes |" : " - |"); }

@@ -41,13 +41,11 @@ static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
   }
   assert_true(kept_count < MAX_KERNELS);
   kernel *k = &kept[kept_count++];
-  void *image;
   size_t size;
   k->spec = *spec;
   assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &k->program));
-  assert_status(WLM_OK, device->ops->compile(device, &k->program, &image, &size));
+  WLM_FREED GET(void *, image, device->ops->compile(device, &k->program, &image, &size));
   assert_status(WLM_OK, device->ops->load(device, &k->program, image, size, k->kernels, &k->module));
-  wlmi_free(image);
   return k;
 }
 
@@ -144,8 +142,8 @@ static void release(float *const made[], int count) {
 /* A (3 X - 2 Y) = 3 A X - 2 A Y, and where values are multiplied (3 A - 2 A') X = 3 A X - 2 A' X. */
 TEST(sum_is_linear) {
   const kernel *list[MAX_KERNELS];
-  exact_matrix m = exact_matrix_make(of->longest), other = exact_matrix_make(of->longest),
-               mixed = exact_matrix_make(of->longest);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest), other = exact_matrix_make(of->longest),
+                     mixed = exact_matrix_make(of->longest);
   const int64_t count = m.a.rows * of->n;
   float *x = make_dense(m.a.cols, 2), *y = make_dense(m.a.cols, 3), *xy = exact_mix(x, y, m.a.cols * of->n);
   exact_fill(other.a.values, other.a.nnz, 1, 2, 4);
@@ -163,18 +161,15 @@ TEST(sum_is_linear) {
     }
   }
   release((float *[]){x, y, xy}, 3);
-  exact_matrix_release(&m);
-  exact_matrix_release(&other);
-  exact_matrix_release(&mixed);
 }
 
 /* A repeated edge changes neither max nor min, and the argmax index is its first position. */
 TEST(max_is_idempotent) {
   const kernel *list[MAX_KERNELS];
-  exact_matrix m = exact_matrix_make(of->longest), t = exact_twice(&m);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest), t = exact_twice(&m);
   const int64_t count = m.a.rows * of->n;
-  float *b = make_dense(m.a.cols, 2);
-  int64_t *once = exact_array(count, sizeof *once), *again = exact_array(count, sizeof *again);
+  FREED float *b = make_dense(m.a.cols, 2);
+  FREED int64_t *once = exact_array(count, sizeof *once), *again = exact_array(count, sizeof *again);
   for (int reduce = WLM_MAX; reduce <= WLM_MIN; reduce++) {
     wlm_problem problem = problem_of(WLM_MUL, (wlm_reduce)reduce);
     problem.want_argmax = 1;
@@ -191,21 +186,16 @@ TEST(max_is_idempotent) {
       release((float *[]){of_m, of_t}, 2);
     }
   }
-  free(b);
-  free(once);
-  free(again);
-  exact_matrix_release(&m);
-  exact_matrix_release(&t);
 }
 
 TEST(edges_of_a_row_come_in_any_order) {
   const kernel *list[MAX_KERNELS];
   for (int reduce = WLM_SUM; reduce <= WLM_PROD; reduce++) {
-    exact_matrix m = exact_matrix_make(of->longest);
-    float *b = make_dense(m.a.cols, 2);
+    HELD(exact_matrix) m = exact_matrix_make(of->longest);
+    FREED float *b = make_dense(m.a.cols, 2);
     if (reduce == WLM_PROD) exact_fill_powers(m.a.values, m.a.nnz, 8);
     if (reduce == WLM_PROD) exact_fill_powers(b, m.a.cols * of->n, 9);
-    exact_matrix t = exact_permuted(&m);
+    HELD(exact_matrix) t = exact_permuted(&m);
     const wlm_problem problem = problem_of(WLM_MUL, (wlm_reduce)reduce);
     const int kernels = kernels_of(&problem, reduce == WLM_SUM ? of->variants : 1, list);
     for (int i = 0; i < kernels; i++) {
@@ -213,9 +203,6 @@ TEST(edges_of_a_row_come_in_any_order) {
       expect(list[i], "edges in another order", m.a.rows * of->n, made[1], made[0]);
       release(made, 2);
     }
-    free(b);
-    exact_matrix_release(&m);
-    exact_matrix_release(&t);
   }
 }
 
@@ -223,8 +210,8 @@ TEST(mean_is_sum_over_degree) {
   const kernel *sums[MAX_KERNELS], *means[MAX_KERNELS];
   const wlm_problem of_sum = problem_of(WLM_MUL, WLM_SUM), of_mean = problem_of(WLM_MUL, WLM_MEAN);
   const int kernels = kernels_of(&of_sum, 1, sums);
-  exact_matrix m = exact_matrix_make(of->longest);
-  float *b = make_dense(m.a.cols, 2);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest);
+  FREED float *b = make_dense(m.a.cols, 2);
   assert_int_equal(kernels_of(&of_mean, 1, means), kernels);
   for (int i = 0; i < kernels; i++) {
     float *sum = product(sums[i], &m, b), *mean = product(means[i], &m, b);
@@ -235,8 +222,6 @@ TEST(mean_is_sum_over_degree) {
     expect(means[i], "sum / degree", m.a.rows * of->n, mean, sum);
     release((float *[]){sum, mean}, 2);
   }
-  free(b);
-  exact_matrix_release(&m);
 }
 
 /* All variants agree, wherever they split rows. A variant also agrees with itself after all edges have moved by some
@@ -244,9 +229,9 @@ TEST(mean_is_sum_over_degree) {
 TEST(where_rows_are_split_does_not_matter) {
   static const char squares[] = "message=a*b;init=0;reduce=acc+x*x;combine=acc+x;order=any";
   const kernel *list[MAX_KERNELS];
-  exact_matrix m = exact_matrix_make(of->longest), moved = exact_shifted(&m, SHIFT);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest), moved = exact_shifted(&m, SHIFT);
   const int64_t count = m.a.rows * of->n;
-  float *b = make_dense(m.a.cols, 2);
+  FREED float *b = make_dense(m.a.cols, 2);
   int64_t *args[3];
   for (int i = 0; i < 3; i++) args[i] = exact_array(count + of->n, sizeof *args[i]);
   for (int number = 0; number < 3; number++) {
@@ -255,7 +240,7 @@ TEST(where_rows_are_split_does_not_matter) {
     problem.argmax_type = WLM_I64;
     if (number == 2) problem.custom = squares;
     const int kernels = kernels_of(&problem, number < 2 ? of->variants : (of->variants + 1) / 2, list);
-    float *wanted = product_with(list[0], &m, b, problem.want_argmax ? args[0] : NULL);
+    FREED float *wanted = product_with(list[0], &m, b, problem.want_argmax ? args[0] : NULL);
     for (int i = 0; i < kernels; i++) {
       float *made[] = {product_with(list[i], &m, b, problem.want_argmax ? args[1] : NULL),
                        product_with(list[i], &moved, b, problem.want_argmax ? args[2] : NULL)};
@@ -267,22 +252,18 @@ TEST(where_rows_are_split_does_not_matter) {
       }
       release(made, 2);
     }
-    free(wanted);
   }
   for (int i = 0; i < 3; i++) free(args[i]);
-  free(b);
-  exact_matrix_release(&m);
-  exact_matrix_release(&moved);
 }
 
 TEST(transposed_twice_is_the_same) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
-  exact_matrix m = exact_matrix_make(of->longest), t = exact_transposed(&m);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest), t = exact_transposed(&m);
   exact_settle(&t);
-  exact_matrix back = exact_transposed(&t);
-  float *b = make_dense(m.a.cols, 2);
+  HELD(exact_matrix) back = exact_transposed(&t);
+  FREED float *b = make_dense(m.a.cols, 2);
   problem.transpose = 1;
   const int count = kernels_of(&problem, 1, turned);
   assert_true(count >= kernels);
@@ -291,10 +272,6 @@ TEST(transposed_twice_is_the_same) {
     expect(turned[i], "transposed twice", m.a.rows * of->n, made[1], made[0]);
     release(made, 2);
   }
-  free(b);
-  exact_matrix_release(&m);
-  exact_matrix_release(&t);
-  exact_matrix_release(&back);
 }
 
 /* <D, A B> = <A^T D, B>: the gradient with respect to B. */
@@ -302,7 +279,7 @@ TEST(transpose_is_the_adjoint) {
   const kernel *plain[MAX_KERNELS], *turned[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
   const int kernels = kernels_of(&problem, 1, plain);
-  exact_matrix m = exact_matrix_make(of->longest), t = exact_transposed(&m);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest), t = exact_transposed(&m);
   float *b = make_dense(m.a.cols, 2), *d = make_dense(m.a.rows, 3);
   problem.transpose = 1;
   const int count = kernels_of(&problem, 1, turned);
@@ -313,15 +290,13 @@ TEST(transpose_is_the_adjoint) {
     release((float *[]){ab, td}, 2);
   }
   release((float *[]){b, d}, 2);
-  exact_matrix_release(&m);
-  exact_matrix_release(&t);
 }
 
 /* <D, A B> = sum of a_p dvalues_p, because the product is linear in A. All SDDMM variants give the same bits. */
 TEST(edges_are_the_gradient) {
   const kernel *plain[MAX_KERNELS], *list[MAX_KERNELS];
   wlm_problem problem = problem_of(WLM_MUL, WLM_SUM);
-  exact_matrix m = exact_matrix_make(of->longest);
+  HELD(exact_matrix) m = exact_matrix_make(of->longest);
   float *b = make_dense(m.a.cols, 2), *d = make_dense(m.a.rows, 3), *made[2];
   kernels_of(&problem, 1, plain);
   float *ab = product(plain[0], &m, b);
@@ -339,7 +314,6 @@ TEST(edges_are_the_gradient) {
   }
   assert_true(dot(d, ab, m.a.rows * of->n) == dot(m.a.values, made[0], m.a.nnz));
   release((float *[]){ab, b, d, made[0], made[1]}, 5);
-  exact_matrix_release(&m);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------- */

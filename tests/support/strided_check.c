@@ -10,9 +10,9 @@
 #include "core/reference/reference.h"
 #include "generator/generator.h"
 #include "support/argmax_gradient.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
 #include "support/drawn.h"
+#include "support/own.h"
 
 enum { GAP = 3, PRODUCTS = 3 };
 
@@ -173,7 +173,7 @@ static wlm_problem one_of(const calculation *q) {
 static void check_product(const calculation *q, const array *before, int64_t k, const char *what) {
   const int64_t count = q->c.lines * q->c.n;
   const wlm_problem one = one_of(q);
-  wlmi_csr_host a = matrix_of(q, k, one.heads);
+  HELD(wlmi_csr_host) a = matrix_of(q, k, one.heads);
   wlm_execute_args call = q->args;
   double *value = malloc((size_t)(count + 1) * sizeof *value), *scale = malloc((size_t)(count + 1) * sizeof *scale);
   int64_t *positions = q->product->argmax ? malloc((size_t)(count + 1) * sizeof *positions) : NULL;
@@ -186,7 +186,6 @@ static void check_product(const calculation *q, const array *before, int64_t k, 
   check_numbers(q, &q->c, k, value, scale, what);
   if (positions) check_positions(q, k, positions);
   free(value), free(scale), free(positions), free(b), free(c), free(x);
-  wlmi_csr_host_release(&a);
 }
 
 /* What lies between the elements stays NaN. */
@@ -214,7 +213,7 @@ static void check_gradients_of(const calculation *q, int64_t k) {
   const wlm_problem one = one_of(q);
   const int64_t n = one.n, b_count = q->db.lines * n, values = q->dvalues.lines * one.heads;
   const wlm_execute_args call = EXECUTE_ARGS(.alpha = 1);
-  wlmi_csr_host a = matrix_of(q, k, one.heads);
+  HELD(wlmi_csr_host) a = matrix_of(q, k, one.heads);
   void *b = packed(&q->b, k), *x = packed(&q->x, k);
   int64_t *positions = malloc((size_t)(q->argmax.lines * n + 1) * sizeof *positions);
   double *sums = calloc((size_t)(2 * (b_count + values) + 1), sizeof *sums);
@@ -226,7 +225,6 @@ static void check_gradients_of(const calculation *q, int64_t k) {
   check_numbers(q, &q->db, k, found.db, found.db_scale, "argmax_db");
   if (a.nnz) check_numbers(q, &q->dvalues, k, found.dvalues, found.dvalues_scale, "argmax_dvalues");
   free(b), free(x), free(positions), free(sums);
-  wlmi_csr_host_release(&a);
 }
 
 /* Of the positions that a call gave. Where all products share B there is no place for a gradient of each. */
@@ -268,11 +266,10 @@ static void run_plan(calculation *q, const wlm_matrix *matrix, const char *varia
 
 /* A candidate of each family. */
 static int run_families(calculation *q, const wlm_matrix *matrix, const array *before, test_random *random) {
-  const wlmi_candidate_list *list;
   int plans = 0;
   GET(wlmi_spec, spec, wlmi_spec_make(&q->problem, &q->csr, &spec));
-  assert_status(WLM_OK,
-                wlmi_generator_describe(wlmi_context_generator(q->context), &spec, &q->device->info.limits, &list));
+  OWN(wlmi_candidates, list,
+      wlmi_generator_describe(wlmi_context_generator(q->context), &spec, &q->device->info.limits, &list));
   for (int64_t i = 0, end; i < list->count; i = end, plans++) {
     for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
       end++;
@@ -281,7 +278,6 @@ static int run_families(calculation *q, const wlm_matrix *matrix, const array *b
     run_plan(q, matrix, variant);
     check_results(q, before, variant);
   }
-  wlmi_candidates_drop(list);
   return plans;
 }
 

@@ -8,6 +8,7 @@
 
 #include "support/asserts.h"
 #include "support/defaults.h"
+#include "support/own.h"
 #include "support/require.h"
 #include "support/shard.h"
 

@@ -1,5 +1,7 @@
 #include "support/verified.h"
 
+#include "support/own.h"
+
 wlm_status plan_memory_make(const wlmi_operands *operands, wlm_plan *plan, plan_memory *memory) {
   wlmi_device *device = operands->device;
   const size_t workspace = wlm_plan_workspace_size(plan), prepared = wlm_plan_prepared_size(plan);
@@ -36,9 +38,8 @@ done:
 }
 
 wlm_status verify_plan(wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan, double *max_rel_err) {
-  plan_memory memory;
+  HELD(plan_memory) memory;
   wlm_status status = plan_memory_make(operands, plan, &memory);
   if (status == WLM_OK) status = verify_with(operands, verifier, plan, &memory, max_rel_err);
-  plan_memory_release(&memory);
   return status;
 }

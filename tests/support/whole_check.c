@@ -9,9 +9,9 @@
 #include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/synth/input.h"
-#include "support/asserts.h"
 #include "support/defaults.h"
 #include "support/emit_fixture.h"
+#include "support/own.h"
 #include "support/verified.h"
 #include "tuner/upload.h"
 #include "tuner/whole_check.h"
@@ -132,10 +132,9 @@ static void make(int number, verified *v) {
   double error = -1;
   make_verifier(number, 1, v);
   assert_in_range(wlmi_verifier_rows(v->verifier), 1, 7);
-  GET(wlm_plan *, plan, wlm_plan_create(context, v->upload.matrix, &v->operands.spec.problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(context, v->upload.matrix, &v->operands.spec.problem, &plan));
   if (verify_plan(&v->operands, v->verifier, plan, &error) != WLM_OK)
     fail_msg("case %d: %s", number, wlm_error_detail());
-  wlm_plan_destroy(plan);
 }
 
 static void release(verified *v) {

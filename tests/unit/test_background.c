@@ -131,32 +131,26 @@ static unsigned int run_gradient(const wlm_plan *plan) {
 
 TEST_IN(in_a_context, gradients_run_in_another_form) {
   const wlm_csr csr = csr_of_test();
-  wlm_matrix *matrix = matrix_of(&csr);
-  wlm_plan *wide = gradient_of(matrix, 64); /* compiles the gradients for 32 columns at once */
+  OWNED(wlm_matrix) *matrix = matrix_of(&csr);
+  OWNED(wlm_plan) *wide = gradient_of(matrix, 64); /* compiles the gradients for 32 columns at once */
   CHECK(!wide->upgrade && wide->shape.passes[1].columns_per_block == 32);
   close_gate();
-  wlm_plan *plan = gradient_of(matrix, N);
+  OWNED(wlm_plan) *plan = gradient_of(matrix, N);
   CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);
   open_gate();
   while (!plan->upgraded(plan)) usleep(1000);
   CHECK(!strcmp(wlm_plan_variant(plan), plan->reason.decision.variant));
   CHECK(run_gradient(plan) == (ROWS + 127) / 128);
-  wlm_plan *second = gradient_of(matrix, N);
+  OWNED(wlm_plan) *second = gradient_of(matrix, N);
   CHECK(!second->upgrade && run_gradient(second) == (ROWS + 127) / 128);
-  wlm_plan_destroy(second);
-  wlm_plan_destroy(plan);
-  wlm_plan_destroy(wide);
-  wlm_matrix_destroy(matrix);
 }
 
 /* What no form is at hand for is compiled at once. */
 TEST_IN(in_a_context, other_gradients_wait) {
   const wlm_csr csr = csr_of_test();
-  wlm_matrix *matrix = matrix_of(&csr);
-  wlm_plan *plan = gradient_of(matrix, N);
+  OWNED(wlm_matrix) *matrix = matrix_of(&csr);
+  OWNED(wlm_plan) *plan = gradient_of(matrix, N);
   CHECK(!plan->upgrade && run_gradient(plan) == (ROWS + 127) / 128);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Only the caller can prepare, so another kernel takes the place of one that must be prepared. */

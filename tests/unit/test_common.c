@@ -98,7 +98,7 @@ TEST(texts) {
 }
 
 TEST(json_values) {
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   for (int line = 0; line < 2; line++) {
     wlmi_json_open(&text, NULL, '{');
     wlmi_json_string(&text, "s{", "{[:,");
@@ -118,7 +118,6 @@ TEST(json_values) {
   assert_string_equal(text.data,
                       "{\"s{\":\"{[:,\",\"list\":[-1,0.50,null,{}],\"last\":true}\n"
                       "{\"s{\":\"{[:,\",\"list\":[-1,0.50,null,{\"a\":1}],\"last\":true}\n");
-  wlmi_text_release(&text);
 }
 
 TEST(json_strings) {
@@ -134,21 +133,18 @@ TEST(json_strings) {
       {NULL, "null"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text text = {0};
+    HELD(wlmi_text) text = {0};
     wlmi_text_json_string(&text, cases[i].string);
     assert_string_equal(text.data, cases[i].json);
     assert_true(json_is_valid(text.data));
-    wlmi_text_release(&text);
   }
   char all[256];
   for (int c = 1; c < 128; c++) all[c - 1] = (char)c;
   all[127] = 0;
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   wlmi_text_json_string(&text, all);
-  char *back = json_at(text.data, "$");
+  FREED char *back = json_at(text.data, "$");
   assert_string_equal(back, all);
-  free(back);
-  wlmi_text_release(&text);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------ */

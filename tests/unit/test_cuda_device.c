@@ -459,14 +459,13 @@ TEST_IN(in_a_process, keeps_ptx_in_the_cache) {
   fake->arch = 200;
   fake->any_code = 1;
   for (int cached = 0; cached < 2; cached++) {
-    wlm_context *context = open_context(folder_file(&place, "kernels.db"));
+    OWNED(wlm_context) *context = open_context(folder_file(&place, "kernels.db"));
     wlmi_device_ops ops = *context->device->ops;
     if (cached) ops.compile = refuse;
     context->device->ops = &ops;
     fake->loaded_arch = 0;
     CHECK(wlmi_load_helper(context, WLMI_HELPER_TRANSPOSE, &types, kernels) == WLM_OK);
     CHECK(fake->loaded_arch == wlmi_nvrtc_arch(200));
-    wlm_context_destroy(context);
   }
   folder_remove(&place);
 }
@@ -475,7 +474,7 @@ TEST_IN(in_a_process, keeps_ptx_in_the_cache) {
 TEST_IN(in_a_process, converts_on_the_host) {
   static const int32_t row[] = {2, 0, 2, 9}, col[] = {1, 0, 0, 1}, rowptr[] = {0, 1, 1, 3};
   static const int64_t perm[] = {1, 0, 2, 3};
-  wlm_context *context = open_context("");
+  OWNED(wlm_context) *context = open_context("");
   wlmi_device *device = context->device;
   wlmi_device_ops ops = *device->ops;
   void *memory[5];
@@ -494,7 +493,6 @@ TEST_IN(in_a_process, converts_on_the_host) {
   CHECK(wlm_csr_from_coo(context, &coo) == WLM_OK);
   CHECK(ops.copy_out(device, found, memory[4], sizeof perm) == WLM_OK && !memcmp(found, perm, sizeof perm));
   for (int i = 0; i < 5; i++) ops.release(device, memory[i]);
-  wlm_context_destroy(context);
 }
 
 TEST_IN(in_a_process, refuses_bad_code) {

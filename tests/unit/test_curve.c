@@ -25,9 +25,8 @@ TEST(it_is_as_wide_as_the_screen) {
     int64_t longest;
   } cases[] = {{80, 79}, {60, 59}, {500, 110}, {1, 40}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char *text = print((wlmi_curve){&point, 1, 1, 2, "ms", cases[i].columns});
+    WLM_FREED char *text = print((wlmi_curve){&point, 1, 1, 2, "ms", cases[i].columns});
     assert_int_equal(longest_line(text), cases[i].longest);
-    wlmi_free(text);
   }
 }
 
@@ -36,10 +35,9 @@ TEST(points_at_one_place_and_labels_that_meet) {
   static const wlmi_curve_point points[] = {
       {10, 0, '+', "under"}, {10, 0, '*', "seen"}, {9.5, 0, '+', "left"}, {0.1, -1, '+', "low"}, {5, 9, '+', "high"},
   };
-  char *text = print((wlmi_curve){points, 5, 1, 3, "s", 50});
+  WLM_FREED char *text = print((wlmi_curve){points, 5, 1, 3, "s", 50});
   assert_contains(text, "   3.00 |                    ^high\n");
   assert_contains(text, "   0.00 |                                 left+ *\n");
   assert_contains(text, "  -1.00 | +low\n");
   assert_contains(text, "          0 s                                10 s\n");
-  wlmi_free(text);
 }

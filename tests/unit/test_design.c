@@ -20,8 +20,8 @@ static const int64_t large = INT64_C(140) << 30, small = INT64_C(1) << 30;
 
 TEST(same_seed_same_design) {
   int64_t a_count, b_count, c_count;
-  wlmi_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
-                     *c = make(2, large, FIRST, &c_count);
+  WLM_FREED wlmi_design_matrix *a = make(1, large, FIRST, &a_count), *b = make(1, large, 2 * FIRST, &b_count),
+                               *c = make(2, large, FIRST, &c_count);
   int differ = 0;
   assert_true(a_count == FIRST && b_count == 2 * FIRST && c_count == FIRST);
   for (int i = 0; i < FIRST; i++) {
@@ -30,9 +30,6 @@ TEST(same_seed_same_design) {
     for (int k = 0; k < i; k++) assert_string_not_equal(a[i].name, a[k].name);
   }
   assert_int_equal(differ, FIRST);
-  wlmi_free(a);
-  wlmi_free(b);
-  wlmi_free(c);
 }
 
 /* The distance of two matrices; each coordinate of the space has a length of about 1. */
@@ -56,7 +53,7 @@ static double hole(const wlmi_design_matrix *all, int64_t count, const wlmi_desi
 TEST(the_space_is_covered) {
   for (uint64_t seed = 1; seed <= 5; seed++) {
     int64_t count;
-    wlmi_design_matrix *all = make(seed, large, INT64_MAX, &count);
+    WLM_FREED wlmi_design_matrix *all = make(seed, large, INT64_MAX, &count);
     int decades[6] = {0}, means[4] = {0}, classes[5] = {0}, wide = 0, tall = 0, local = 0;
     int pairs[6][5] = {{0}}, possible[6][5] = {{0}};
     assert_in_range(count, 300, 1260);
@@ -91,14 +88,13 @@ TEST(the_space_is_covered) {
     assert_true(hole(all, count, all, FIRST / 2) < 0.5);
     /* the first matrices cover the space better than the last ones */
     assert_true(hole(all, count, all + count - FIRST, FIRST) > hole(all, count, all, FIRST));
-    wlmi_free(all);
   }
 }
 
 TEST(matrices_match_their_names) {
   int64_t count;
   int looked = 0;
-  wlmi_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
+  WLM_FREED wlmi_design_matrix *matrices = make(3, large, 3 * FIRST, &count);
   for (int64_t i = 0; i < count; i++) {
     const wlmi_design_matrix *m = &matrices[i];
     wlm_stats stats;
@@ -115,14 +111,13 @@ TEST(matrices_match_their_names) {
     looked++;
   }
   assert_true(looked >= 30);
-  wlmi_free(matrices);
 }
 
 /* A small device gets a design without matrices that are too large for it. */
 TEST(limits_are_kept) {
   const wlmi_design_limits limits = wlmi_design_limits_of(small);
   int64_t count, kept = 0;
-  wlmi_design_matrix *matrices = make(1, small, FIRST, &count);
+  WLM_FREED wlmi_design_matrix *matrices = make(1, small, FIRST, &count);
   assert_int_equal(count, FIRST);
   for (int64_t i = 0; i < count * WIDTHS; i++) {
     const wlmi_design_matrix *m = &matrices[i / WIDTHS];
@@ -132,5 +127,4 @@ TEST(limits_are_kept) {
     kept += fits;
   }
   assert_true(kept < count * WIDTHS && 2 * kept > count * WIDTHS);
-  wlmi_free(matrices);
 }

@@ -53,12 +53,11 @@ static void describe(const wlmi_csr_host *csr, char *text, size_t size) {
 TEST(good_files) {
   for (size_t i = 0; good[i].matrix; i++) {
     char text[400];
-    GET(wlmi_csr_host, csr, read_text(good[i].text, &csr));
+    HOLD(wlmi_csr_host, csr, read_text(good[i].text, &csr));
     assert_csr(&csr);
     assert_int_equal(csr.rows, csr.cols);
     describe(&csr, text, sizeof text);
     assert_string_equal(text, good[i].matrix);
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -130,14 +129,13 @@ TEST(bad_files) {
 
 /* Repeated edges are summed; inf would be a value that no file may have. */
 TEST(sums_beyond_float) {
-  wlmi_csr_host csr = {.rows = 7};
+  HELD(wlmi_csr_host) csr = {.rows = 7};
   assert_status(WLM_ERR_OVERFLOW, read_text("0 1 3e38\n1 0 1\n0 1 3e38\n", &csr));
   assert_contains(wlm_error_detail(), folder.file);
   assert_contains(wlm_error_detail(), "the entries at (0, 1), counted from 0, sum to 6e+38");
   assert_int_equal(csr.rows, 0);
   assert_status(WLM_OK, read_text("0 1 3e38\n0 1 3e38\n0 1 -3e38\n", &csr));
   assert_true(csr.nnz == 1 && csr.values[0] == 3e38f);
-  wlmi_csr_host_release(&csr);
 }
 
 /* A text named .mtx is no edge list, and %% begins Matrix Market under every name. test_matrix_market.c has more. */
@@ -154,9 +152,8 @@ TEST(compressed_files) {
   gzFile file = gzopen(folder_file(&folder, "edges.csv.gz"), "wb");
   gzputs(file, "src,dst\n0,1\n");
   gzclose(file);
-  GET(wlmi_csr_host, csr, wlmi_input_read(folder.file, &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_input_read(folder.file, &csr));
   assert_int_equal(csr.nnz, 1);
-  wlmi_csr_host_release(&csr);
 }
 
 typedef struct sizes {
@@ -175,8 +172,8 @@ static wlm_status fits(void *user, int64_t rows, int64_t cols, int64_t nnz) {
 TEST(the_size_is_checked_while_reading) {
   enum { EDGES = 1000000 };
   sizes s = {.most = 100000};
-  wlmi_csr_host csr;
-  char *text = malloc(EDGES * 4 + 1);
+  HELD(wlmi_csr_host) csr;
+  FREED char *text = malloc(EDGES * 4 + 1);
   for (int i = 0; i < EDGES; i++) memcpy(text + 4 * (size_t)i, i % 2 ? "1 2\n" : "0 9\n", 4);
   write_whole(folder_file(&folder, "long.txt"), text, EDGES * 4);
   assert_status(WLM_ERR_OUT_OF_MEMORY, wlmi_input_read_checked(folder.file, &(wlmi_size_check){fits, &s}, &csr));
@@ -187,8 +184,6 @@ TEST(the_size_is_checked_while_reading) {
   assert_int_equal(csr.rows, 10);
   assert_int_equal(csr.nnz, 2);
   assert_true(csr.values[0] == EDGES / 2);
-  wlmi_csr_host_release(&csr);
-  free(text);
 }
 
 GROUP(folder_begin, folder_end)

@@ -20,9 +20,8 @@ static char *spelled(const char *text, wlmi_spelling spelling) {
 }
 
 static void check_spelling(const char *text, wlmi_spelling spelling, const char *expected) {
-  char *got = spelled(text, spelling);
+  WLM_FREED char *got = spelled(text, spelling);
   assert_string_equal(got, expected);
-  wlm_string_free(got);
 }
 
 TEST(spellings) {
@@ -163,15 +162,13 @@ TEST(depths) {
   check_depth("abs(", ")", 20);
   check_depth("fma(a,b,", ")", 8);
   check_depth("a?b:", "", 8);
-  char *text = malloc(WLMI_EXPRESSION_TEXT + 2);
+  FREED char *text = malloc(WLMI_EXPRESSION_TEXT + 2);
   for (int i = 0; i <= WLMI_EXPRESSION_TEXT; i++) text[i] = i % 2 ? '+' : 'a';
   text[WLMI_EXPRESSION_TEXT + 1] = 0;
   check_error("test", text, ALL, "at most 2048"); /* one character more than allowed */
   text[WLMI_EXPRESSION_TEXT - 1] = 0;
-  char *same = spelled(text, WLMI_SPELL_NORMAL);
+  WLM_FREED char *same = spelled(text, WLMI_SPELL_NORMAL);
   assert_string_equal(same, text);
-  wlm_string_free(same);
-  free(text);
 }
 
 /* Found by fuzzing: the text was short enough, its normal form could not be read again. */
@@ -185,13 +182,11 @@ TEST(long_normal_form) {
 /* ---- operators ------------------------------------------------------------------------------------ */
 
 static void check_operator(const char *text, const char *normal) {
-  wlmi_operator op;
-  wlmi_text out = {0};
+  HELD(wlmi_operator) op;
+  HELD(wlmi_text) out = {0};
   if (wlmi_operator_parse(text, &op) != WLM_OK) fail_msg("%s", wlm_error_detail());
   wlmi_operator_print(&op, &out);
   assert_string_equal(out.data, normal);
-  wlmi_text_release(&out);
-  wlmi_operator_release(&op);
 }
 
 TEST(operators) {
@@ -235,12 +230,10 @@ TEST(activations) {
     const char *text, *normal;
   } cases[] = {{"relu", "relu(x)"}, {" tanh ", "tanh(x)"}, {"abs", "fabs(x)"}, {"x/(1+exp(-x))", "x/(1+exp(-x))"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text out = {0};
-    GET(wlmi_expression, e, wlmi_activation_parse(cases[i].text, &e));
+    HELD(wlmi_text) out = {0};
+    HOLD(wlmi_expression, e, wlmi_activation_parse(cases[i].text, &e));
     wlmi_expression_print(&e, WLMI_SPELL_NORMAL, &out);
     assert_string_equal(out.data, cases[i].normal);
-    wlmi_text_release(&out);
-    wlmi_expression_release(&e);
   }
   wlmi_expression e;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_activation_parse("leaky_relu", &e));

@@ -64,14 +64,13 @@ TEST(as_cxx17) { compile("c++", "c++", "c++17"); }
 /* What a program in the place of one with cuSPARSE reads first: from the matrix to the product. */
 TEST(a_product_takes_150_lines) {
   size_t size;
-  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/include/warploom/warploom.h", &size), *text = strndup(raw, size);
+  FREED char *raw = (char *)read_whole(WLM_SOURCE_DIR "/include/warploom/warploom.h", &size),
+             *text = strndup(raw, size);
   const char *at = strstr(text, "/* ---- the matrix A"), *end = strstr(text, "wlm_spmm(wlm_context *context");
   int lines = 1;
   assert_true(at && end && at < end);
   for (; at < end; at++) lines += *at == '\n';
   if (lines > 150) fail_msg("%d lines; move what most programs do not need to another section or header", lines);
-  free(text);
-  free(raw);
 }
 
 GROUP(folder_begin, folder_end)

@@ -4,13 +4,12 @@
 
 /* NULL = no reason is expected */
 static void expect(wlmi_kernel_facts facts, int spared, const char *reason) {
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   wlmi_kernel_refusal(&facts, 512, spared, &text);
   if (!reason)
     assert_int_equal(text.size, 0);
   else if (!text.size || !strstr(text.data, reason))
     fail_msg("\"%s\" is not in \"%s\"", reason, text.size ? text.data : "");
-  wlmi_text_release(&text);
 }
 
 TEST(kernels_are_refused_with_a_reason) {

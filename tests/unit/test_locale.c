@@ -55,34 +55,29 @@ TEST(matrix_market_files) {
   needs_comma();
   const char *path = folder_file(&folder, "a.mtx");
   write_whole(path, file, sizeof file - 1);
-  GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
   assert_true(csr.values[0] == 1.5f && csr.values[1] == 0x1.000002p0f);
-  wlmi_csr_host_release(&csr);
 }
 
 TEST(operators) {
   static const char half[] = "0.5*a";
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   needs_comma();
-  GET(wlmi_expression, e, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
+  HOLD(wlmi_expression, e, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
   wlmi_expression_print(&e, WLMI_SPELL_FLOAT, &text);
   assert_string_equal(text.data, "0.5f*a");
-  wlmi_text_release(&text);
-  wlmi_expression_release(&e);
 }
 
 TEST(exported_lines) {
   const wlmi_measurement_record record = sample_measurement(0);
   const wlmi_content written = {.records = (wlmi_measurement_record *)&record, .count = 1};
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   needs_comma();
   assert_status(WLM_OK, wlmi_lines_write(&written, &text));
   assert_contains(text.data, "\"cv\":0.3333333333333333,\"top_share\":0.1,");
-  GET(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
+  HOLD(wlmi_content, read, wlmi_lines_read_string(text.data, "x", &read));
   assert_true(read.count == 1 && read.records->stats.cv == record.stats.cv);
   assert_true(read.records->max_rel_err == record.max_rel_err);
-  wlmi_content_release(&read);
-  wlmi_text_release(&text);
 }
 
 EACH(enter, leave)

@@ -11,8 +11,8 @@ static float value[MOST];
 
 /* Compares random COO, unsorted and with repeated places, with sums in a dense matrix. */
 static void check_random(wlmi_random *random, int rows, int cols, int count, int with_values) {
-  double *sum = calloc((size_t)(rows * cols), sizeof *sum);
-  char *named = calloc((size_t)(rows * cols), 1);
+  FREED double *sum = calloc((size_t)(rows * cols), sizeof *sum);
+  FREED char *named = calloc((size_t)(rows * cols), 1);
   int64_t places = 0;
   for (int i = 0; i < count; i++) {
     row[i] = (int32_t)wlmi_random_below(random, rows);
@@ -35,8 +35,6 @@ static void check_random(wlmi_random *random, int rows, int cols, int count, int
     }
   wlmi_csr_host_release(&csr);
   assert_null(csr.rowptr);
-  free(sum);
-  free(named);
 }
 
 TEST(random_coo_becomes_csr) {
@@ -50,10 +48,9 @@ TEST(random_coo_becomes_csr) {
 TEST(empty_shapes) {
   static const int64_t shapes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    GET(wlmi_csr_host, csr, wlmi_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_csr_from_coo(shapes[i][0], shapes[i][1], 0, NULL, NULL, NULL, &csr));
     assert_csr(&csr);
     assert_int_equal(csr.rowptr[csr.rows], 0);
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -78,10 +75,9 @@ TEST(impossible_sizes_are_refused) {
 TEST(repeated_places_are_summed_in_double) {
   int32_t r[] = {0, 0, 0}, c[] = {1, 1, 1};
   float v[] = {1e8f, 1.0f, -1e8f};
-  GET(wlmi_csr_host, csr, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_csr_from_coo(1, 2, 3, r, c, v, &csr));
   assert_int_equal(csr.nnz, 1);
   assert_true(csr.values[0] == 1.0f); /* a sum in float would be 0 */
-  wlmi_csr_host_release(&csr);
 }
 
 static int by_column_then_position(const void *a, const void *b) {
@@ -108,12 +104,11 @@ TEST(sorting_without_memory) {
   static const float ones[] = {1, 1, 1, 1};
   int64_t failures = 1;
   for (int64_t first = 1; failures; first++) {
-    wlmi_csr_host csr = {0};
+    HELD(wlmi_csr_host) csr = {0};
     failing_malloc_begin(first, INT64_MAX);
     const wlm_status status = wlmi_csr_from_coo(2, 3, 4, rows, cols, ones, &csr);
     failures = failing_malloc_end();
     assert_status(failures ? WLM_ERR_OUT_OF_MEMORY : WLM_OK, status);
     if (!failures) assert_int_equal(csr.nnz, 3);
-    wlmi_csr_host_release(&csr);
   }
 }

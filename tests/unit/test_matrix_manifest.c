@@ -17,7 +17,7 @@ static void needs_data(void) {
 static void check_matrix(const tsv_table *manifest, int i) {
   char path[1000];
   snprintf(path, sizeof path, "%s%s", DATA, tsv_text(manifest, i, "file"));
-  GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
+  HOLD(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
   assert_csr(&csr);
   GET(wlm_stats, s, wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
   const char *name = tsv_text(manifest, i, "name");
@@ -33,7 +33,6 @@ static void check_matrix(const tsv_table *manifest, int i) {
   int pattern = !strcmp(tsv_text(manifest, i, "field"), "pattern");
   if (csr.values && pattern) fail_msg("%s is a pattern without repeated entries, yet has values", name);
   if (!csr.values && !pattern) fail_msg("%s lost its values", name);
-  wlmi_csr_host_release(&csr);
 }
 
 TEST(real_matrices) {
@@ -64,7 +63,7 @@ TEST(sources_describe_the_matrices) {
     if (!file) continue;
     fclose(file);
     found++;
-    GET(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_input_read(path, &csr));
     assert_status(WLM_OK,
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &s));
     snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx", (unsigned long long)s.fingerprint[0],
@@ -73,7 +72,6 @@ TEST(sources_describe_the_matrices) {
         s.nnz != tsv_int(&sources, i, "nnz") || strcmp(fingerprint, tsv_text(&sources, i, "fingerprint")))
       fail_msg("%s: %lld x %lld, %lld entries, %s", name, (long long)s.rows, (long long)s.cols, (long long)s.nnz,
                fingerprint);
-    wlmi_csr_host_release(&csr);
   }
   assert_true(found > 20);
   tsv_free(&sources);

@@ -82,24 +82,22 @@ TEST(banners_of_other_spelling) {
   for (size_t i = 0; i < sizeof banners / sizeof *banners; i++)
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
       char text[200];
-      wlmi_csr_host csr;
+      HELD(wlmi_csr_host) csr;
       snprintf(text, sizeof text, "%s matrix coordinate real general\n3 3 2\n1 1 1.5\n2 3 -2\n", banners[i]);
       folder_file(&folder, names[k]);
       (strstr(names[k], ".gz") ? write_gzip : write_whole)(folder.file, text, strlen(text));
       if (wlmi_input_read(folder.file, &csr) != WLM_OK) fail_msg("%s: %s", banners[i], wlm_error_detail());
       assert_true(csr.rows == 3 && csr.nnz == 2 && csr.colind[1] == 2);
-      wlmi_csr_host_release(&csr);
     }
 }
 
 TEST(good_files) {
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     char text[400];
-    GET(wlmi_csr_host, csr, read_text(good[i].text, &csr));
+    HOLD(wlmi_csr_host, csr, read_text(good[i].text, &csr));
     assert_csr(&csr);
     describe(&csr, text, sizeof text);
     assert_string_equal(text, good[i].matrix);
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -244,7 +242,7 @@ static void check_many(const wlmi_csr_host *csr) {
 
 TEST(plain_and_gzip_are_the_same) {
   size_t size;
-  char *text = many_entries(&size);
+  FREED char *text = many_entries(&size);
   assert_true(size > 3 * WLMI_LINES_BUFFER);
   write_whole(folder_file(&folder, "many.mtx"), text, size);
   GET(wlmi_csr_host, csr, wlmi_input_read(folder.file, &csr));
@@ -254,13 +252,12 @@ TEST(plain_and_gzip_are_the_same) {
   assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
   check_many(&csr);
   wlmi_csr_host_release(&csr);
-  free(text);
 }
 
 TEST(damaged_gzip_is_reported) {
   size_t size, gz_size;
-  char *text = many_entries(&size);
-  wlmi_csr_host csr;
+  FREED char *text = many_entries(&size);
+  HELD(wlmi_csr_host) csr;
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
   unsigned char *gz = read_whole(folder.file, &gz_size);
   const size_t cuts[] = {3, 5, gz_size / 2, gz_size - 9, gz_size - 1};
@@ -282,9 +279,7 @@ TEST(damaged_gzip_is_reported) {
   }
   write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name says gzip, but the contents decide */
   assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
-  wlmi_csr_host_release(&csr);
   free(gz);
-  free(text);
 }
 
 /* Only comments may be longer than the buffer; what follows them is read. */
@@ -292,7 +287,7 @@ TEST(long_lines) {
   static const size_t lengths[] = {WLMI_LINES_BUFFER - 3, WLMI_LINES_BUFFER - 2, WLMI_LINES_BUFFER - 1,
                                    WLMI_LINES_BUFFER,     WLMI_LINES_BUFFER + 1, 5 * WLMI_LINES_BUFFER / 2};
   static const char *const ends[] = {"\n", "\r\n", "\r"};
-  char *text = malloc(3 * WLMI_LINES_BUFFER);
+  FREED char *text = malloc(3 * WLMI_LINES_BUFFER);
   wlmi_csr_host csr;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths * 3; i++) {
     size_t used = (size_t)sprintf(text, "%s", BANNER("real general"));
@@ -309,7 +304,6 @@ TEST(long_lines) {
     assert_contains(wlm_error_detail(),
                     lengths[i / 3] < WLMI_LINES_BUFFER - 1 ? "'1%%" : "long.mtx:2: a line of more than");
   }
-  free(text);
 }
 
 /* Packed files and others that are no matrix: what they are and what to do, also under the name of a matrix and in

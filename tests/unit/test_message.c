@@ -9,13 +9,11 @@
 /* ---- texts ---------------------------------------------------------------------------------------------- */
 
 static void check_normal(const char *text, const char *wanted) {
-  wlmi_message message;
-  wlmi_text printed = {0};
+  HELD(wlmi_message) message;
+  HELD(wlmi_text) printed = {0};
   if (wlmi_message_parse(text, &message) != WLM_OK) fail_msg("%s: %s", text, wlm_error_detail());
   wlmi_message_print(&message, &printed);
   assert_string_equal(printed.data, wanted);
-  wlmi_text_release(&printed);
-  wlmi_message_release(&message);
 }
 
 /* As many operands and sums as there may be. */
@@ -287,8 +285,8 @@ static double value_at(const wlmi_expression *e, const double at[OPERANDS]) {
 /* Against central differences, whose error is about step^2; leaves out points where either is not finite. */
 static int check_derivative(const char *text, int operand, const double at[OPERANDS]) {
   static const double step = 1e-5;
-  wlmi_expression e = parsed(text);
-  wlmi_text slope = {0};
+  HELD(wlmi_expression) e = parsed(text);
+  HELD(wlmi_text) slope = {0};
   double before[OPERANDS], behind[OPERANDS];
   memcpy(before, at, sizeof before);
   memcpy(behind, at, sizeof behind);
@@ -296,15 +294,12 @@ static int check_derivative(const char *text, int operand, const double at[OPERA
   behind[operand] += step;
   const double wanted = (value_at(&e, behind) - value_at(&e, before)) / (2 * step);
   assert_status(WLM_OK, wlmi_expression_derive(&e, operand, &slope));
-  wlmi_expression derived = parsed(slope.size ? slope.data : "0");
+  HELD(wlmi_expression) derived = parsed(slope.size ? slope.data : "0");
   const double got = value_at(&derived, at);
   const int counts = isfinite(wanted);
   if (counts && !(fabs(got - wanted) <= 1e-6 * (1 + fabs(wanted))))
     fail_msg("d(%s)/d%s = %s is %g at (%g, %g, %g), by differences %g", text, names[operand],
              slope.size ? slope.data : "0", got, at[0], at[1], at[2], wanted);
-  wlmi_expression_release(&derived);
-  wlmi_text_release(&slope);
-  wlmi_expression_release(&e);
   return counts;
 }
 
@@ -344,16 +339,13 @@ TEST(derivatives_of_powers_of_zero) {
                {"pow(u,v)", 1, {0, 2, 0}, 0},  {"pow(u,v)", 0, {0, 1, 0}, 1}, {"pow(u,2)", 0, {0, 0, 0}, 0},
                {"pow(u,v)", 0, {-2, 0, 0}, 0}, {"pow(u,v)", 0, {3, 1, 0}, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_expression e = parsed(cases[i].text);
-    wlmi_text slope = {0};
+    HELD(wlmi_expression) e = parsed(cases[i].text);
+    HELD(wlmi_text) slope = {0};
     assert_status(WLM_OK, wlmi_expression_derive(&e, cases[i].operand, &slope));
-    wlmi_expression derived = parsed(slope.data);
+    HELD(wlmi_expression) derived = parsed(slope.data);
     if (value_at(&derived, cases[i].at) != cases[i].wanted)
       fail_msg("d(%s)/d%s = %s is %g at (%g, %g)", cases[i].text, names[cases[i].operand], slope.data,
                value_at(&derived, cases[i].at), cases[i].at[0], cases[i].at[1]);
-    wlmi_expression_release(&derived);
-    wlmi_text_release(&slope);
-    wlmi_expression_release(&e);
   }
 }
 
@@ -409,49 +401,40 @@ TEST(derivatives_at_steps) {
   } cases[] = {{"relu(u)", 0}, {"fabs(u)", 0}, {"floor(u)", 0}, {"round(u)*v", 0}};
   static const double at[OPERANDS] = {0, 1, 1};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_expression e = parsed(cases[i].text);
-    wlmi_text slope = {0};
+    HELD(wlmi_expression) e = parsed(cases[i].text);
+    HELD(wlmi_text) slope = {0};
     assert_status(WLM_OK, wlmi_expression_derive(&e, 0, &slope));
-    wlmi_expression derived = parsed(slope.size ? slope.data : "0");
+    HELD(wlmi_expression) derived = parsed(slope.size ? slope.data : "0");
     assert_true(value_at(&derived, at) == cases[i].by_u);
-    wlmi_expression_release(&derived);
-    wlmi_expression_release(&e);
-    wlmi_text_release(&slope);
   }
 }
 
 /* Without memory for a part, a derivative is an error and not a text without that part. */
 TEST(derivatives_without_memory) {
-  wlmi_expression e = parsed("u>0?exp(u)*u*u/(u+2):-exp(u)/(u*u-3)");
-  wlmi_text whole = {0};
+  HELD(wlmi_expression) e = parsed("u>0?exp(u)*u*u/(u+2):-exp(u)/(u*u-3)");
+  HELD(wlmi_text) whole = {0};
   int64_t failures = 1;
   assert_status(WLM_OK, wlmi_expression_derive(&e, 0, &whole));
   for (int64_t first = 1; failures; first++)
     for (int alone = 0; alone < 2; alone++) {
-      wlmi_text slope = {0};
+      HELD(wlmi_text) slope = {0};
       failing_malloc_begin(first, alone ? 1 : INT64_MAX);
       const wlm_status status = wlmi_expression_derive(&e, 0, &slope);
       failures = failing_malloc_end();
       if (status == WLM_OK) assert_string_equal(slope.data, whole.data);
       if (status != WLM_OK) assert_status(WLM_ERR_OUT_OF_MEMORY, status);
       assert_true(failures || status == WLM_OK);
-      wlmi_text_release(&slope);
     }
-  wlmi_text_release(&whole);
-  wlmi_expression_release(&e);
 }
 
 /* The normal form of the derivative of a message by a or b. */
 static void check_slope(const wlmi_expression *message, wlmi_operand by, const char *slope) {
-  wlmi_text text = {0}, normal = {0};
-  wlmi_operator derived = {0};
+  HELD(wlmi_text) text = {0}, normal = {0};
+  HELD(wlmi_operator) derived = {0};
   assert_status(WLM_OK, wlmi_expression_derive(message, (int)by, &text));
   assert_status(WLM_OK, wlmi_operator_parse_part(WLMI_PART_MESSAGE, text.size ? text.data : "0", &derived));
   wlmi_expression_print(&derived.parts[WLMI_PART_MESSAGE], WLMI_SPELL_NORMAL, &normal);
   assert_string_equal(normal.data, slope);
-  wlmi_operator_release(&derived);
-  wlmi_text_release(&text);
-  wlmi_text_release(&normal);
 }
 
 static double finish_value(const char *text, double acc, double a, double b) {
@@ -459,23 +442,21 @@ static double finish_value(const char *text, double acc, double a, double b) {
   const wlmi_column_block *const operands[WLMI_OPERANDS] = {&values[0], &values[1], &values[2]};
   wlmi_column_block result;
   const unsigned int all = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B | 1u << WLM_OPERAND_ACC;
-  GET(wlmi_expression, e, wlmi_expression_parse("slope", text, strlen(text), all, &e));
+  HOLD(wlmi_expression, e, wlmi_expression_parse("slope", text, strlen(text), all, &e));
   wlmi_evaluate(&e, operands, 0, 1, 1, &result);
-  wlmi_expression_release(&e);
   return result.value[0];
 }
 
 TEST(slopes_of_built_in_messages) {
   for (wlm_message m = WLM_MUL; wlmi_message_name(m); m++) {
     const wlmi_slopes *slopes = &wlmi_message_slopes[m];
-    wlmi_operator op = {0};
+    HELD(wlmi_operator) op = {0};
     assert_status(WLM_OK, wlmi_operator_parse_part(WLMI_PART_MESSAGE, wlmi_message_text(m), &op));
     check_slope(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_A, slopes->by_a);
     check_slope(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_B, slopes->by_b);
     const double term =
         finish_value(slopes->term, NAN, m == WLM_RDIV ? 1 : NAN, 3); /* of dC = 1; reads b alone, or dC / b */
     assert_true(finish_value(slopes->of_sum, term, 2, NAN) == finish_value(slopes->by_a, NAN, 2, 3));
-    wlmi_operator_release(&op);
   }
 }
 
@@ -516,22 +497,18 @@ TEST(gradient_texts) {
        "d0:row;p0:row;z0:row;edge_sum=d0*(z0==0?p0/(a*floor(b)):z0==1&&a*floor(b)==0?p0:0)*floor(b)", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text text = {0};
+    HELD(wlmi_text) text = {0};
     int transpose = -1;
-    GET(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
+    HOLD(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
     if (wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose) != WLM_OK)
       fail_msg("%s by %s: %s", cases[i].text, cases[i].by, wlm_error_detail());
     char *normal = text.data;
-    wlmi_message g;
-    wlmi_text printed = {0};
+    HELD(wlmi_message) g;
+    HELD(wlmi_text) printed = {0};
     if (wlmi_message_parse(normal, &g) != WLM_OK) fail_msg("%s: %s", normal, wlm_error_detail());
     wlmi_message_print(&g, &printed);
     assert_string_equal(printed.data, cases[i].gradient);
     assert_int_equal(transpose, cases[i].transpose);
-    wlmi_text_release(&printed);
-    wlmi_message_release(&g);
-    wlmi_text_release(&text);
-    wlmi_message_release(&m);
   }
 }
 
@@ -573,13 +550,11 @@ TEST(gradient_errors) {
       {"s:edge_sum=b;sum=s", "s", WLM_ERR_INVALID_ARGUMENT, "'s' is no operand of the message"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_text text = {0};
+    HELD(wlmi_text) text = {0};
     int transpose = -1;
-    GET(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
+    HOLD(wlmi_message, m, wlmi_message_parse(cases[i].text, &m));
     assert_status(cases[i].status, wlmi_message_gradient(&m, cases[i].by, &all, &text, &transpose));
     assert_contains(wlm_error_detail(), cases[i].says);
-    wlmi_text_release(&text);
-    wlmi_message_release(&m);
   }
 }
 
@@ -592,8 +567,7 @@ TEST(lines_of_edges) {
                {"sum=tanh(x+k)*a*b", 0}, {"w:edge:1;sum=w*b", 0},    {"edge_sum=x*b", 0},   {"score=a;softmax=b", 0},
                {"w:row;sum=w*b", 0},     {"w:edge:heads;sum=w*b", 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    GET(wlmi_message, message, wlmi_message_parse(cases[i].text, &message));
+    HOLD(wlmi_message, message, wlmi_message_parse(cases[i].text, &message));
     if (wlmi_message_has_edge_lines(&message) != cases[i].has) fail_msg("%s", cases[i].text);
-    wlmi_message_release(&message);
   }
 }

@@ -231,7 +231,7 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   for (int i = 0; i < 2 * ROWS; i++) pairs[i] = (float)forward.value[0][i];
   for (int i = 0; i < ROWS * N; i++) c1[i] = (float)forward.value[1][i], c2[i] = (float)forward.value[2][i];
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    wlmi_text derived = {0};
+    HELD(wlmi_text) derived = {0};
     int transpose;
     case_of_text g;
     assert_status(
@@ -265,7 +265,6 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
         fail_msg("%s[%d]: %g instead of %g; %s", cases[k].by, i, got, quotient, derived.data);
     }
     wlmi_message_release(&g.message);
-    wlmi_text_release(&derived);
   }
   wlmi_message_release(&forward.message);
 }
@@ -482,7 +481,7 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
   const float ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
   float products[ROWS * N], zeros[ROWS * N];
   case_of_text c, gradient;
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   begin(&c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
   bind(&c, "h", h);
   run(&c);
@@ -499,7 +498,6 @@ static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]
   assert_values(gradient.value[0], wanted, ROWS * N, text.data);
   wlmi_message_release(&gradient.message);
   wlmi_message_release(&c.message);
-  wlmi_text_release(&text);
 }
 
 /* Each message gets the product of the others, also where one or several are 0. */

@@ -16,7 +16,7 @@ enum { UNSEEN = 12 };
 /* Kernels that keep rows whole take as long as one group of threads needs for the longest row; others divide it. */
 TEST(whole_rows_are_walked_to_their_end) {
   wlm_stats s = STATS(.rows = 1 << 14, .cols = 1 << 14, .nnz = 1 << 17, .mean = 8, .longest = 1 << 15);
-  const wlmi_candidate_list *list = planted_candidates(32);
+  OWNED(wlmi_candidates) *list = planted_candidates(32);
   int64_t whole = 0;
   for (int64_t i = 0; i < list->count; i++) {
     const wlmi_candidate *candidate = &list->candidates[i];
@@ -31,7 +31,6 @@ TEST(whole_rows_are_walked_to_their_end) {
     whole += candidate->whole_rows != 0;
   }
   assert_true(whole > 0 && whole < list->count);
-  wlmi_candidates_drop(list);
 }
 
 TEST(finds_the_planted_winner_on_unseen_matrices) {
@@ -75,7 +74,7 @@ TEST(too_few_matrices_give_no_model) {
 TEST(same_measurements_give_the_same_bytes) {
   void *left, *right;
   size_t left_size, right_size;
-  wlmi_model a = planted_train(WLMI_TRAIN_MATRICES), b = planted_train(WLMI_TRAIN_MATRICES);
+  HELD(wlmi_model) a = planted_train(WLMI_TRAIN_MATRICES), b = planted_train(WLMI_TRAIN_MATRICES);
   a.made_at = b.made_at = 7;
   assert_int_equal(wlmi_model_write(&a, &left, &left_size), WLM_OK);
   assert_int_equal(wlmi_model_write(&b, &right, &right_size), WLM_OK);
@@ -83,8 +82,6 @@ TEST(same_measurements_give_the_same_bytes) {
   assert_memory_equal(left, right, left_size);
   wlmi_free(left);
   wlmi_free(right);
-  wlmi_model_release(&a);
-  wlmi_model_release(&b);
 }
 
 /* The target is a step in one feature: the first tree finds it, and all trees together reach it. */
@@ -157,7 +154,7 @@ TEST(boosting_within_groups_finds_a_step) {
 /* ---- unusual input ------------------------------------------------------------------------------------------ */
 
 TEST(unusual_matrices_give_finite_times) {
-  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES);
+  HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
   const int64_t sizes[] = {0, 1, INT64_MAX / 8};
   const wlmi_candidate_list *list;
@@ -175,7 +172,6 @@ TEST(unusual_matrices_give_finite_times) {
     }
   }
   wlmi_candidates_drop(list);
-  wlmi_model_release(&model);
 }
 
 static int64_t allocations;
@@ -195,7 +191,7 @@ static void count_release(void *user, void *pointer) {
 }
 
 TEST(evaluating_allocates_nothing) {
-  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES);
+  HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES);
   const wlm_stats s = planted_matrix();
   const wlmi_candidate_list *list;
   wlmi_prediction best[WLMI_RANKED];
@@ -209,15 +205,14 @@ TEST(evaluating_allocates_nothing) {
   assert_int_equal(allocations, before);
   for (int i = 1; i < WLMI_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
   wlmi_candidates_drop(list);
-  wlmi_model_release(&model);
 }
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
 TEST(models_are_written_and_read) {
-  wlmi_model model = planted_train(WLMI_TRAIN_MATRICES), again;
+  HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES), again;
   const wlm_stats s = planted_matrix();
-  const wlmi_candidate_list *list = planted_candidates(32);
+  OWNED(wlmi_candidates) *list = planted_candidates(32);
   void *blob;
   wlmi_model_case left, right;
   GET(size_t, size, wlmi_model_write(&model, &blob, &size));
@@ -231,10 +226,7 @@ TEST(models_are_written_and_read) {
   assert_true(left.distance == right.distance);
   for (int64_t i = 0; i < list->count; i++)
     assert_true(wlmi_model_seconds(&left, &list->candidates[i]) == wlmi_model_seconds(&right, &list->candidates[i]));
-  wlmi_candidates_drop(list);
   wlmi_free(blob);
-  wlmi_model_release(&model);
-  wlmi_model_release(&again);
 }
 
 TEST(damaged_bytes_are_refused) {
@@ -260,7 +252,7 @@ TEST(impossible_numbers_are_refused) {
   static const struct {
     int families, processors;
   } wrong[] = {{WLMI_MODEL_FAMILIES + 1, 132}, {-1, 132}, {0, 0}, {0, (1 << 20) + 1}};
-  void *blob = NULL;
+  WLM_FREED void *blob = NULL;
   size_t size;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const wlmi_model model = {.family_count = wrong[i].families, .limits = {.processors = wrong[i].processors}};
@@ -281,7 +273,6 @@ TEST(impossible_numbers_are_refused) {
     bytes[size - 8 + (size_t)i] = (unsigned char)(hash.low >> 8 * i);
   }
   assert_int_equal(wlmi_model_read(blob, size, &again), WLM_ERR_DATABASE);
-  wlmi_free(blob);
 }
 
 GROUP(emit_begin, planted_end)

@@ -16,7 +16,7 @@ TEST(hand_made_example) {
   for (int32_t p = 2; p < 1156; p++) colind[p] = p - 2;
   const wlmi_csr_host a = {.rows = 3, .cols = 2000, .nnz = 1156, .rowptr = rowptr, .colind = colind};
   const wlm_problem problem = sampled(WLM_SAMPLE_FASTRAND, 8);
-  GET(wlmi_csr_host, kept, wlmi_presample(&a, &problem, 0, &kept));
+  HOLD(wlmi_csr_host, kept, wlmi_presample(&a, &problem, 0, &kept));
   assert_csr(&kept);
   assert_int_equal(kept.nnz, 10);
   assert_int_equal(kept.rowptr[2], 2);
@@ -24,24 +24,23 @@ TEST(hand_made_example) {
   assert_int_equal(kept.colind[1], 5);
   for (int k = 0; k < 8; k++) assert_int_equal(kept.colind[2 + k], k % 2 ? 577 : 0);
   assert_null(kept.values);
-  wlmi_csr_host_release(&kept);
 }
 
 /* Both matrices give the same sums, edge by edge in the same order. */
 TEST(multiplies_as_sampling_does) {
   static const wlm_sample strategies[] = {WLM_SAMPLE_NONE, WLM_SAMPLE_BUCKET, WLM_SAMPLE_FASTRAND,
                                           WLM_SAMPLE_FASTRAND_COPRIME};
-  GET(wlmi_csr_host, a, wlmi_input_read("twin:arxiv,scale=0.02", &a));
-  float *b = malloc((size_t)a.cols * 3 * sizeof *b);
-  double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
-  double *got = malloc((size_t)a.rows * 3 * sizeof *got);
+  HOLD(wlmi_csr_host, a, wlmi_input_read("twin:arxiv,scale=0.02", &a));
+  FREED float *b = malloc((size_t)a.cols * 3 * sizeof *b);
+  FREED double *expected = malloc((size_t)a.rows * 3 * sizeof *expected);
+  FREED double *got = malloc((size_t)a.rows * 3 * sizeof *got);
   assert_true(a.values && b && expected && got); /* each edge has a different value */
   for (int64_t i = 0; i < a.cols * 3; i++) b[i] = (float)(wlmi_sample_hash(2, i) >> 50) * 0x1p-14f - 0.5f;
   for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
     for (uint64_t seed = 0; seed < 2; seed++) {
       const wlm_problem problem = sampled(strategies[i], 16), exact = sampled(WLM_SAMPLE_NONE, 0);
       wlm_execute_args call = EXECUTE_ARGS(.seed = seed);
-      GET(wlmi_csr_host, kept, wlmi_presample(&a, &problem, seed, &kept));
+      HOLD(wlmi_csr_host, kept, wlmi_presample(&a, &problem, seed, &kept));
       assert_csr(&kept);
       assert_true(strategies[i] == WLM_SAMPLE_NONE ? kept.nnz == a.nnz : kept.nnz < a.nnz);
       const wlmi_reference_result of_a = {expected, NULL, NULL}, of_kept = {got, NULL, NULL};
@@ -50,10 +49,5 @@ TEST(multiplies_as_sampling_does) {
       call.seed = 0;
       assert_int_equal(wlmi_reference_rows(&kept, &exact, &call, NULL, a.rows, &of_kept), WLM_OK);
       for (int64_t j = 0; j < a.rows * 3; j++) assert_true(got[j] == expected[j]);
-      wlmi_csr_host_release(&kept);
     }
-  free(b);
-  free(expected);
-  free(got);
-  wlmi_csr_host_release(&a);
 }

@@ -12,10 +12,9 @@
 #include "support/test.h"
 
 static void assert_found(const char *name, const char *expected) {
-  wlmi_text path = {0};
+  HELD(wlmi_text) path = {0};
   wlmi_process_find(name, &path);
   assert_string_equal(path.size ? path.data : "", expected);
-  wlmi_text_release(&path);
 }
 
 /* clearenv sets environ to NULL. */

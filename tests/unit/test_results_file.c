@@ -19,10 +19,9 @@ static void assert_content(const char *expected) {
 }
 
 static wlm_status append(wlmi_results *results, const char *line) {
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   wlmi_text_puts(&text, line);
   const wlm_status status = wlmi_results_append(results, &text);
-  wlmi_text_release(&text);
   return status;
 }
 

@@ -67,9 +67,8 @@ TEST(formats) {
   static const float expected[] = {5, 1, -2.5F};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     for (int level = 0; level <= 9; level += 3) {
-      GET(wlmi_csr_host, a, wlmi_input_read(write_arrays(all[i], level), &a));
+      HOLD(wlmi_csr_host, a, wlmi_input_read(write_arrays(all[i], level), &a));
       check(&a, expected);
-      wlmi_csr_host_release(&a);
     }
 }
 
@@ -94,9 +93,8 @@ TEST(types_of_values) {
       {{"format.npy", "<U3", "()", "c\0\0\0s\0\0\0r\0\0\0", 12}, {5, 1, -2.5F}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    GET(wlmi_csr_host, a, wlmi_input_read(write_changed(csr, &cases[i].data), &a));
+    HOLD(wlmi_csr_host, a, wlmi_input_read(write_changed(csr, &cases[i].data), &a));
     check(&a, cases[i].expected);
-    wlmi_csr_host_release(&a);
   }
 }
 
@@ -221,9 +219,8 @@ TEST(empty_matrices) {
                                       {"data.npy", "<f4", "(0,)", NULL, 0},
                                       {"indices.npy", "<i4", "(0,)", NULL, 0},
                                       {"indptr.npy", "<i8", "(1,)", nothing, 8}};
-  GET(wlmi_csr_host, a, wlmi_input_read(write_arrays(empty, 0), &a));
+  HOLD(wlmi_csr_host, a, wlmi_input_read(write_arrays(empty, 0), &a));
   assert_int_equal(a.rows + a.cols + a.nnz, 0);
-  wlmi_csr_host_release(&a);
 }
 
 GROUP(folder_begin, folder_end)

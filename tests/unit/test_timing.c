@@ -107,12 +107,11 @@ TEST(long_calls_are_warmed_up_for_a_short_time) {
 
 TEST(failures_are_returned) {
   for (int fail_at = 1; fail_at <= 7; fail_at++) {
-    wlmi_method method = {.enqueue = enqueue};
+    HELD(wlmi_method) method = {.enqueue = enqueue};
     clock_of = (fake){.device.ops = &ops, .call = 1e-6, .fail_at = fail_at};
     assert_int_equal(wlmi_method_time(&clock_of.device, &method, 1e-3, 5), WLM_ERR_DEVICE);
     assert_string_equal(wlm_error_detail(), "the fake broke");
     assert_int_equal(clock_of.live, 0);
-    wlmi_method_release(&method);
   }
 }
 

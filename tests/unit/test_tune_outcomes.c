@@ -8,13 +8,12 @@ static wlm_candidate_result result_of(const char *variant, double us, int sample
 }
 
 static void report(const wlm_candidate_result *results, int count, wlmi_report *out) {
-  wlmi_tune_outcomes outcomes = {0};
+  HELD(wlmi_tune_outcomes) outcomes = {0};
   for (int i = 0; i < count; i++) wlmi_tune_outcomes_keep(&outcomes, &results[i]);
   assert_false(outcomes.failed);
   char starred[WLMI_VARIANT_NAME];
   wlmi_tune_outcomes_report(&outcomes, out, starred);
   assert_true(!*starred || strstr(out->text.data, starred));
-  wlmi_tune_outcomes_release(&outcomes);
 }
 
 static const char explanation[] = "\nscreened: timed once";
@@ -25,22 +24,20 @@ TEST(screened_times_are_marked) {
   broken.failed = 1, broken.reason = "does not compile";
   const wlm_candidate_result results[] = {broken, result_of("glanced", 607, 1), result_of("precise", 700, 1),
                                           result_of("precise", 754, 9)};
-  wlmi_report text = {0};
+  HELD(wlmi_report) text = {0};
   report(results, 4, &text);
   assert_contains(text.text.data, "*  precise  754.00  3.0%            9");
   assert_contains(text.text.data, "   glanced  607.00  screened        1");
   assert_contains(text.text.data, explanation);
   assert_true(strstr(text.text.data, "precise") < strstr(text.text.data, "glanced"));
   assert_true(strstr(text.text.data, "glanced") < strstr(text.text.data, "broken"));
-  wlmi_report_release(&text);
 }
 
 TEST(nothing_is_explained_where_all_were_timed_again) {
   const wlm_candidate_result result = result_of("precise", 754, 9);
-  wlmi_report text = {0};
+  HELD(wlmi_report) text = {0};
   report(&result, 1, &text);
   assert_null(strstr(text.text.data, "screened"));
-  wlmi_report_release(&text);
 }
 
 /* The star follows the rules of the choice: among times that differ by noise alone the first name wins. */

@@ -34,7 +34,7 @@ static void near(const char *input, const char *what, double got, double wanted,
 static void check_pin(const tsv_table *pins, int i) {
   const char *input = tsv_text(pins, i, "input");
   double tolerance = tsv_double(pins, i, "tolerance");
-  wlmi_csr_host csr;
+  HELD(wlmi_csr_host) csr;
   wlm_stats s;
   wlmi_hash hash;
   char hex[WLMI_HASH_HEX];
@@ -48,7 +48,6 @@ static void check_pin(const tsv_table *pins, int i) {
   hash = csr_hash(&csr);
   wlmi_hash_to_hex(hash, hex);
   if (strcmp(hex, tsv_text(pins, i, "xxh3"))) fail_msg("%s: xxh3 is %s, not the pinned one", input, hex);
-  wlmi_csr_host_release(&csr);
 }
 
 static void pinned(const char *when) {
@@ -77,9 +76,8 @@ TEST(any_number_of_threads_gives_the_same_bits) {
   int before = omp_get_max_threads();
   for (int i = 0; i < 3; i++) {
     omp_set_num_threads(1 + 2 * i);
-    GET(wlmi_csr_host, csr, wlmi_input_read("twin:youtube,scale=0.03", &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_input_read("twin:youtube,scale=0.03", &csr));
     hash[i] = csr_hash(&csr);
-    wlmi_csr_host_release(&csr);
   }
   omp_set_num_threads(before);
   assert_memory_equal(&hash[0], &hash[1], sizeof *hash);
@@ -96,7 +94,7 @@ TEST(edges_stay_in_communities) {
                {"twin:products,scale=0.02,numbering=contiguous,communities=1", 1.0},
                {"twin:products,scale=0.02,communities=10", 0.1}};
   for (int i = 0; i < 4; i++) {
-    wlmi_csr_host csr;
+    HELD(wlmi_csr_host) csr;
     wlm_stats s;
     int64_t inside = 0, communities = i == 2 ? 1 : 10;
     make(cases[i].input, &csr, &s);
@@ -105,13 +103,12 @@ TEST(edges_stay_in_communities) {
         inside += r * communities / csr.rows == csr.colind[k] * communities / csr.cols;
     double share = (double)inside / (double)csr.nnz;
     if (fabs(share - cases[i].share) > 0.02) fail_msg("%s: %.3f of the edges inside", cases[i].input, share);
-    wlmi_csr_host_release(&csr);
   }
 }
 
 /* A column is used in proportion to the length of the row with its number; summed over many rows, about that often. */
 TEST(columns_follow_row_lengths) {
-  wlmi_csr_host csr;
+  HELD(wlmi_csr_host) csr;
   wlm_stats s;
   make("twin:web-google,scale=0.05", &csr, &s);
   int64_t *hits = calloc((size_t)csr.cols, sizeof *hits), long_rows = 0, long_hits = 0, short_rows = 0, short_hits = 0;
@@ -124,7 +121,6 @@ TEST(columns_follow_row_lengths) {
   near("twin:web-google", "hits of long rows", (double)long_hits, (double)long_rows, 0.1);
   near("twin:web-google", "hits of short rows", (double)short_hits, (double)short_rows, 0.1);
   free(hits);
-  wlmi_csr_host_release(&csr);
 }
 
 TEST(dense_rows_get_their_length) {
@@ -149,7 +145,7 @@ TEST(lengths_meet_their_moments) {
     int64_t rows = 500 + wlmi_random_below(&random, 40000), mean = 3 + wlmi_random_below(&random, 60);
     int64_t cv = 300000 + wlmi_random_below(&random, 2500000);
     wlmi_degrees_wanted wanted = {rows, mean * rows + 17, 30 * mean, cv, round % 2};
-    int32_t *degrees = malloc((size_t)rows * sizeof *degrees);
+    FREED int32_t *degrees = malloc((size_t)rows * sizeof *degrees);
     double squares = 0, sum = 0;
     assert_status(WLM_OK, wlmi_degrees_make(&wanted, degrees));
     for (int64_t i = 0; i < rows; i++) {
@@ -161,7 +157,6 @@ TEST(lengths_meet_their_moments) {
     assert_true(sum == (double)wanted.nnz);
     double got = sqrt(squares / (double)rows - sum / (double)rows * (sum / (double)rows)) / (sum / (double)rows);
     near("lengths", "cv", got, (double)cv / 1e6, 0.03);
-    free(degrees);
   }
   int32_t two[2];
   assert_status(WLM_OK, wlmi_degrees_make(&(wlmi_degrees_wanted){2, 7, 5, 0, 1}, two));
@@ -189,7 +184,7 @@ TEST(synths_have_the_asked_moments) {
       {"synth:rows=1,d=5,cv=3,cols=10", 5, 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_csr_host csr, same;
+    HELD(wlmi_csr_host) csr, same;
     wlm_stats s, t;
     make(cases[i].name, &csr, &s);
     check_rows(&csr);
@@ -197,8 +192,6 @@ TEST(synths_have_the_asked_moments) {
     if (cases[i].cv >= 0) near(cases[i].name, "cv", s.cv + 1, cases[i].cv + 1, 0.03);
     make(cases[i].name, &same, &t);
     assert_memory_equal(s.fingerprint, t.fingerprint, sizeof s.fingerprint);
-    wlmi_csr_host_release(&csr);
-    wlmi_csr_host_release(&same);
   }
 }
 

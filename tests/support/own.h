@@ -1,0 +1,43 @@
+/* Variables that release what they hold where their block ends, the last one first. A test that fails leaves its block
+ * without releasing them. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include "core/base/memory.h"
+#include "db/kernel_cache.h"
+#include "db/store.h"
+#include "generator/generator.h"
+#include "support/asserts.h"
+
+/* A struct with a function TYPE_release: HELD(wlmi_text) text = {0}; */
+#define HELD(type) __attribute__((cleanup(type##_release))) type
+/* The same as the result of a call: HOLD(wlmi_program, program, wlmi_emit(generator, &spec, name, &program)); */
+#define HOLD(type, name, call) \
+  HELD(type) name;             \
+  assert_status(WLM_OK, call)
+/* A pointer to an object of one of the types below, or NULL: OWNED(wlm_store) *store = NULL; */
+#define OWNED(type) __attribute__((cleanup(drop_##type))) type
+/* The same as the result of a call: OWN(wlm_plan, plan, wlm_plan_create(context, matrix, &problem, &plan)); */
+#define OWN(type, name, call) \
+  OWNED(type) *name = NULL;   \
+  assert_status(WLM_OK, call)
+/* A pointer to memory of malloc, and to memory of the library such as its strings. */
+#define FREED     __attribute__((cleanup(drop_memory)))
+#define WLM_FREED __attribute__((cleanup(drop_library_memory)))
+
+static inline void drop_memory(void *pointer) { free(*(void **)pointer); }
+static inline void drop_library_memory(void *pointer) { wlmi_free(*(void **)pointer); }
+static inline void drop_wlm_context(wlm_context **context) { wlm_context_destroy(*context); }
+static inline void drop_wlm_matrix(wlm_matrix **matrix) { wlm_matrix_destroy(*matrix); }
+static inline void drop_wlm_plan(wlm_plan **plan) { wlm_plan_destroy(*plan); }
+static inline void drop_wlm_store(wlm_store **store) { wlmi_store_close(*store); }
+static inline void drop_wlmi_kernel_cache(wlmi_kernel_cache **cache) { wlmi_kernel_cache_close(*cache); }
+static inline void drop_wlmi_generator(wlmi_generator **generator) { wlmi_generator_destroy(*generator); }
+typedef const wlmi_candidate_list wlmi_candidates;
+static inline void drop_wlmi_candidates(wlmi_candidates **list) { wlmi_candidates_drop(*list); }
+typedef struct wlmi_verifier wlmi_verifier;
+void wlmi_verifier_destroy(wlmi_verifier *verifier); /* tuner/verify.h, whose names are not all free in tests of db/ */
+static inline void drop_wlmi_verifier(wlmi_verifier **verifier) { wlmi_verifier_destroy(*verifier); }
+static inline void drop_sqlite3(sqlite3 **database) { sqlite3_close(*database); }
