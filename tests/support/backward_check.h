@@ -1,5 +1,4 @@
-/* Compiles and runs the kernels of the gradients by argmax on a device and compares them with the float64 reference,
- * over many shapes. */
+/* The kernels of gradients by argmax, which belong to no family. */
 #pragma once
 
 #include "generator/generator.h"
@@ -10,9 +9,5 @@
 int backward_problem_count(void);
 wlmi_spec backward_problem(int number);
 
-/* Computes both gradients, and each of them alone, `check->runs` times for all shapes. The winner of an element is a
- * random edge of its row. Checks that
- *   - results agree with the reference, although dC is NaN in rows without edges and B in rows that no edge uses
- *   - the old contents of an output do not matter, and nothing around it is written
- *   - all runs give the same bits, if the program is deterministic. */
+/* Checks the gradients of a problem by kernel_check_program. */
 wlm_status backward_check(const kernel_check *check, wlmi_generator *generator);

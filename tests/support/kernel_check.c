@@ -12,7 +12,6 @@
 #include "support/arrays_check.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
-#include "support/message_check.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
 
@@ -532,12 +531,8 @@ wlm_status kernel_check_program(const kernel_check *check, const wlmi_program *p
   size_t size;
   WLM_TRY(device->ops->compile(device, program, &image, &size));
   WLM_TRY(device->ops->load(device, program, image, size, l.kernels, &module));
-  if (check->spec->problem.operation == WLM_SDDMM || wlmi_is_attention(&check->spec->problem)) {
+  if (check->spec->problem.operation != WLM_SPMM) {
     status = arrays_check_program(check, program, l.kernels);
-    goto done;
-  }
-  if (check->spec->problem.operation == WLM_MESSAGE) {
-    status = message_check_program(check, program, l.kernels);
     goto done;
   }
   /* Every shape, then two of them again with NaN and Inf in rows of B that are read. */
