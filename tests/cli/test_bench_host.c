@@ -20,8 +20,7 @@ static int has_graphblas(const char *line) {
   char reason[512];
   text_at(line, "$.host_rival_errors.graphblas", reason, sizeof reason);
   if (!reason[0]) return 1;
-  assert_contains(reason, "no libgraphblas.so");
-  assert_contains(reason, "WARPLOOM_GRAPHBLAS");
+  assert_contains(reason, "no libgraphblas.so", "WARPLOOM_GRAPHBLAS");
   return 0;
 }
 
@@ -58,8 +57,7 @@ TEST(missing_library_is_a_reason) {
   assert_null(value);
   assert_contains(first, "\"graphblas\":null");
   text_at(first, "$.host_rival_errors.graphblas", reason, sizeof reason);
-  assert_contains(reason, "WARPLOOM_GRAPHBLAS");
-  assert_contains(reason, "/nowhere/libgraphblas.so");
+  assert_contains(reason, "WARPLOOM_GRAPHBLAS", "/nowhere/libgraphblas.so");
   text_at(second, "$.host_rival_errors.graphblas", reason, sizeof reason);
   assert_contains(reason, "lacks GrB_");
   assert_true(json_number_at(first, "$.host_rivals.openmp") > 0 && json_number_at(second, "$.host_rivals.openmp") > 0);
@@ -76,8 +74,7 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
     RUN(0, "bench", suites[i].name, "--device", "host", "--samples", "3", "-n", "5", "--out", results,
         "uniform:rows=30,d=2");
     FREED char *text = text_of(results), *line = line_of(text, 0);
-    assert_json_at(line, "$.suite", suites[i].name);
-    assert_json_at(line, "$.type", suites[i].type);
+    assert_json(line, {"$.suite", suites[i].name}, {"$.type", suites[i].type});
     assert_true(json_number_at(line, "$.us") > 0);
     const double error = json_number_at(line, "$.max_rel_err");
     assert_true(error > suites[i].least && error < suites[i].most);
@@ -110,8 +107,7 @@ TEST(suite_batch_is_checked) {
   snprintf(results, sizeof results, "%s/batch.jsonl", folder.path);
   RUN(0, "bench", "batch", "--device", "host", "--samples", "3", "-n", "9", "--out", results, "uniform:rows=300,d=5");
   FREED char *text = text_of(results), *line = line_of(text, 0);
-  assert_json_at(line, "$.suite", "batch");
-  assert_json_at(line, "$.batch", "64");
+  assert_json(line, {"$.suite", "batch"}, {"$.batch", "64"});
   assert_true(json_number_at(line, "$.us") > 0 && json_number_at(line, "$.loop_us") > 0);
   assert_true(json_number_at(line, "$.max_rel_err") < 1e-5);
   value = json_at(line, "$.cusparse_us"); /* the host has none */

@@ -21,11 +21,8 @@ enum { LINES = sizeof lines_of_a_case / sizeof *lines_of_a_case };
 static void check_line(const char *line, int place, const char *matrix, double sum_us) {
   static const char *const nulls[] = {"cusparse", "prepared_us", "prepare_us", "ge_spmm_us"};
   assert_true(json_is_valid(line));
-  assert_json_at(line, "$.suite", "operators");
-  assert_json_at(line, "$.matrix", matrix);
-  assert_json_at(line, "$.op", lines_of_a_case[place].op);
-  assert_json_at(line, "$.type", lines_of_a_case[place].type);
-  assert_json_at(line, "$.failed", "{}");
+  assert_json(line, {"$.suite", "operators"}, {"$.matrix", matrix}, {"$.op", lines_of_a_case[place].op},
+              {"$.type", lines_of_a_case[place].type}, {"$.failed", "{}"});
   assert_true(json_number_at(line, "$.us") > 0);
   assert_true(json_number_at(line, "$.chosen_us") > 0);
   assert_true(json_number_at(line, "$.sum_us") == sum_us);

@@ -19,8 +19,7 @@ TEST(info) {
   assert_contains(c.out, "host");
   c = RUN(0, "info", "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.version", wlm_version_string());
-  assert_json_at(c.out, "$.measurements", "0");
+  assert_json(c.out, {"$.version", wlm_version_string()}, {"$.measurements", "0"});
   c = RUN(0, "info", "--device", "host", "--json");
   assert_json_at(c.out, "$.devices[0].device", "host");
   assert_null(json_at(c.out, "$.devices[1]"));
@@ -33,8 +32,7 @@ TEST(help) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
     assert_contains(c.out, commands[i]);
     command one = RUN(0, commands[i], "--help");
-    assert_contains(one.out, "usage:\n  warploom ");
-    assert_contains(one.out, "--help");
+    assert_contains(one.out, "usage:\n  warploom ", "--help");
   }
   c = RUN(0, "--version");
   assert_contains(c.out, wlm_version_string());
@@ -45,11 +43,7 @@ TEST(stats) {
   assert_contains(c.out, "empty_rows   1\n");
   c = RUN(0, "stats", small_matrix(), "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.rows", "5");
-  assert_json_at(c.out, "$.cols", "6");
-  assert_json_at(c.out, "$.nnz", "7");
-  assert_json_at(c.out, "$.longest", "3");
-  assert_json_at(c.out, "$.values", "1");
+  assert_json(c.out, {"$.rows", "5"}, {"$.cols", "6"}, {"$.nnz", "7"}, {"$.longest", "3"}, {"$.values", "1"});
 }
 
 /* The converted file has the same fingerprint. */
@@ -72,18 +66,14 @@ TEST(convert) {
 
 TEST(show) {
   command c = RUN(0, "show", "--list");
-  assert_contains(c.out, "row_crc");
-  assert_contains(c.out, "host_row");
-  assert_contains(c.out, "carry");
+  assert_contains(c.out, "row_crc", "host_row", "carry");
   c = RUN(0, "show", "--list", "--json");
-  assert_json_at(c.out, "$[0].family", "host_nnz");
-  assert_json_at(c.out, "$[0].parameters.tile[0]", "16");
+  assert_json(c.out, {"$[0].family", "host_nnz"}, {"$[0].parameters.tile[0]", "16"});
   c = RUN(0, "show", "row_crc/cf=2,rows=8", "--json");
   assert_json_at(c.out, "$.variant", "row_crc/cf=2,rows=8");
   assert_true(json_is_valid(c.out));
   c = RUN(0, "show", "row_crc/cf=2,rows=8", "--target", "cuda");
-  assert_contains(c.out, "struct wlm_args {");
-  assert_contains(c.out, "wlm_row_crc");
+  assert_contains(c.out, "struct wlm_args {", "wlm_row_crc");
   c = RUN(0, "show", "host_row/rows=16,tile=32"); /* the target follows from the family */
   assert_contains(c.out, "WLM_KERNEL(wlm_host_row)");
   c = RUN(0, "show", "row_crc", "-n", "64"); /* a family name stands for one of its variants */
@@ -94,10 +84,7 @@ TEST(show) {
 
 TEST(tune_run_explain) {
   command c = RUN(0, "tune", small_matrix(), "uniform:rows=300,d=9", "-n", "16,33", "--device", "host", "--op", "mean");
-  assert_contains(c.out, "small.mtx");
-  assert_contains(c.out, "host_row/rows=16,tile=32");
-  assert_contains(c.out, "\n* ");
-  assert_contains(c.out, "choice");
+  assert_contains(c.out, "small.mtx", "host_row/rows=16,tile=32", "\n* ", "choice");
   assert_true(count_lines(c.err, "tune small n=33") > 2); /* plain progress lines */
 
   c = RUN(0, "run", small_matrix(), "-n", "16,33", "--device", "host", "--op", "mean", "--check");
@@ -109,9 +96,8 @@ TEST(tune_run_explain) {
   c = RUN(0, "run", small_matrix(), "-n", "16", "--device", "host", "--json", "--check", "--variant",
           "host_nnz/nonzeros=1024,tile=16");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16");
-  assert_json_at(c.out, "$.runs[0].step", "named");
-  assert_json_at(c.out, "$.verified", "1");
+  assert_json(c.out, {"$.runs[0].variant", "host_nnz/nonzeros=1024,tile=16"}, {"$.runs[0].step", "named"},
+              {"$.verified", "1"});
 
   /* A family name stands for its fastest measured variant. */
   c = RUN(0, "explain", small_matrix(), "-n", "16", "--device", "host", "--op", "mean", "--json");
@@ -130,8 +116,7 @@ TEST(tune_run_explain) {
   c = RUN(0, "tune", small_matrix(), "-n", "8", "--device", "host", "--json", "--budget", "60s", "--sample",
           "bucket:8:kept", "--seed", "7");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.inputs[0].tuned[0].n", "8");
-  assert_json_at(c.out, "$.inputs[0].tuned[0].candidates[0].failed", "0");
+  assert_json(c.out, {"$.inputs[0].tuned[0].n", "8"}, {"$.inputs[0].tuned[0].candidates[0].failed", "0"});
 
   c = RUN(0, "run", small_matrix(), "-n", "8", "--device", "host", "--check", "--json", "--sample",
           "fastrand:8:none:18446744073709551615");
@@ -171,9 +156,8 @@ TEST(export_import) {
 TEST(users_operators) {
   static const char op[] = "message=fmaxf(a*b, 0); init=0; reduce=acc+x; combine=reduce; finish=acc/degree";
   command c = RUN(0, "show", "row_crc/cf=1,rows=4", "--op", op, "--epilogue", "relu", "--bias");
-  assert_contains(c.out, "#line 1 \"op:message\"\nfmaxf(a*b,0.f); }");
-  assert_contains(c.out, "#line 1 \"op:activation\"\nwlm_relu(x); }");
-  assert_contains(c.out, "args->bias");
+  assert_contains(c.out, "#line 1 \"op:message\"\nfmaxf(a*b,0.f); }", "#line 1 \"op:activation\"\nwlm_relu(x); }",
+                  "args->bias");
   RUN(0, "tune", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue", "relu", "--bias");
   c = RUN(0, "run", "uniform:rows=300,d=4", "--device", "host", "-n", "8", "--op", op, "--epilogue", "x/(1+exp(-x))",
           "--bias", "--check");
@@ -198,11 +182,9 @@ TEST(tunes_the_problems_of_training) {
     command c = RUN(0, "tune", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
     assert_contains(c.out, told[i][0]);
     c = RUN(0, "run", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2], "--check");
-    assert_contains(c.out, told[i][1]);
-    assert_contains(c.out, "verified: max_rel_err=");
+    assert_contains(c.out, told[i][1], "verified: max_rel_err=");
     c = RUN(0, "explain", small_matrix(), "-n", "12", "--device", "host", way[0], way[1], way[2]);
-    assert_contains(c.out, "this very matrix was tuned");
-    assert_contains(c.out, way[3]);
+    assert_contains(c.out, "this very matrix was tuned", way[3]);
   }
 }
 
@@ -216,8 +198,7 @@ TEST(every_option_of_a_problem) {
   assert_contains(c.out, "op=mul.max,dense=f32,rowptr=i64,colind=i64,values=f32,sample=none,empty=identity");
   c = RUN(0, "show", "row_crc/cf=2,rows=8", "-n", "64", "--rowptr", "i64", "--op", "max", "--empty", "identity",
           "--deterministic");
-  assert_contains(c.out, "typedef long long wlm_rowptr_t;\ntypedef int wlm_colind_t;\n");
-  assert_contains(c.out, "degree == 0 ? acc : acc");
+  assert_contains(c.out, "typedef long long wlm_rowptr_t;\ntypedef int wlm_colind_t;\n", "degree == 0 ? acc : acc");
 }
 
 GROUP(home_begin, folder_end)

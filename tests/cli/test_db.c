@@ -18,8 +18,7 @@ static char *stats_value(const char *path) {
 
 static void assert_step(const char *width, const char *step, const char *variant) {
   command c = RUN(0, "explain", MATRIX, "-n", width, "--json");
-  assert_json_at(c.out, "$[0].step", step);
-  assert_json_at(c.out, "$[0].variant", variant);
+  assert_json(c.out, {"$[0].step", step}, {"$[0].variant", variant});
 }
 
 #define PINNED "host_row/rows=16,tile=16"
@@ -47,14 +46,11 @@ TEST(explain_shows_pins) {
   assert_step("16", "pin", PINNED);
 
   c = RUN(0, "explain", MATRIX, "-n", "8");
-  assert_contains(c.out, "pinned by hand for this very matrix");
-  assert_contains(c.out, "unpinned it would be host_row/");
+  assert_contains(c.out, "pinned by hand for this very matrix", "unpinned it would be host_row/");
   c = RUN(0, "run", MATRIX, "-n", "8", "--check");
   assert_contains(c.out, OTHER);
   c = RUN(0, "db", "list");
-  assert_contains(c.out, "pinned for");
-  assert_contains(c.out, bucket);
-  assert_contains(c.out, fingerprint);
+  assert_contains(c.out, "pinned for", bucket, fingerprint);
   c = RUN(0, "db", "list", "--json");
   assert_true(json_is_valid(c.out));
   assert_json_at(c.out, "$.pins[0].variant", OTHER); /* a fingerprint sorts before "v1 ..." */
@@ -62,8 +58,7 @@ TEST(explain_shows_pins) {
   RUN(0, "db", "unpin", fingerprint, "-n", "8");
   assert_step("8", "pin", PINNED);
   c = RUN(1, "db", "unpin", bucket, "-n", "8,32"); /* all or nothing */
-  assert_contains(c.err, "nothing is pinned");
-  assert_contains(c.err, "n = 32");
+  assert_contains(c.err, "nothing is pinned", "n = 32");
   assert_step("8", "pin", PINNED);
   RUN(0, "db", "unpin", bucket, "-n", "8,16,8");
   c = RUN(1, "db", "unpin", bucket, "-n", "8");
@@ -97,8 +92,7 @@ TEST(stores_are_merged_and_compared) {
   RUN(0, "db", "pin", MATRIX, OTHER, "-n", "8,12", "--db", b);
   command c = RUN(0, "db", "diff", a, b, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.same", "0");
-  assert_json_at(c.out, "$.pins[1].b", OTHER);
+  assert_json(c.out, {"$.same", "0"}, {"$.pins[1].b", OTHER});
   c = RUN(0, "db", "diff", a, a, "--json");
   assert_json_at(c.out, "$.same", "1");
   c = RUN(2, "db", "merge", a, b);
@@ -140,20 +134,18 @@ TEST(truncated_stores_are_repaired) {
   size_t size;
   const char *a = in_folder("a.db");
   RUN(0, "db", "pin", MATRIX, PINNED, "-n", "8", "--db", a);
-  unsigned char *bytes = read_whole(a, &size);
+  FREED unsigned char *bytes = read_whole(a, &size);
   write_whole(a, bytes, size - 4096);
   command c = RUN(1, "db", "check", "--db", a);
   assert_contains(c.err, "run 'warploom db check --repair' on it");
   c = RUN(0, "db", "check", "--repair", "--db", a, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.lost_at_least", "0");
-  assert_json_at(c.out, "$.kept_models", "0");
+  assert_json(c.out, {"$.lost_at_least", "0"}, {"$.kept_models", "0"});
   RUN(0, "db", "check", "--db", a);
 
   write_whole(a, bytes, 1000);
   c = RUN(1, "db", "check", "--repair", "--db", a);
   assert_contains(c.err, "nothing of it can be read any more; move it away");
-  free(bytes);
 }
 
 /* Eight processes tune a matrix each into one store, and three are killed. The store is undamaged, and tuning again

@@ -29,8 +29,7 @@ TEST(content_decides) {
     command c;
     shell(&c, lines[i]);
     if (c.code) fail_msg("%s: %s", lines[i], c.err);
-    assert_json_at(c.out, "$.nnz", "2");
-    assert_json_at(c.out, "$.longest", "1");
+    assert_json(c.out, {"$.nnz", "2"}, {"$.longest", "1"});
   }
 }
 
@@ -179,8 +178,7 @@ TEST(several_inputs) {
     }
   }
   command c = RUN(0, "explain", "uniform:rows=30,d=2", "uniform:rows=40,d=2", "-n", "8", "--device", "host");
-  assert_contains(c.out, "input     uniform:rows=30,d=2\n");
-  assert_contains(c.out, "\n\ninput     uniform:rows=40,d=2\n");
+  assert_contains(c.out, "input     uniform:rows=30,d=2\n", "\n\ninput     uniform:rows=40,d=2\n");
   c = RUN(2, "stats", "-", "-");
   assert_contains(c.err, "stats: '-' is standard input, which can be read once");
 }

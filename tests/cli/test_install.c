@@ -23,8 +23,7 @@ static const char attention_result[] = "0.58 31.22\n2.80 92.34\n2.63 274.39\n3.0
 TEST(installs) {
   free(shell("cmake --install '" WLM_BINARY_DIR "' --prefix \"$PWD/prefix\""));
   char *out = shell("./prefix/bin/warploom info --device host");
-  assert_contains(out, wlm_version_string());
-  assert_contains(out, "prefix/bin/../share/warploom/system.db");
+  assert_contains(out, wlm_version_string(), "prefix/bin/../share/warploom/system.db");
   free(out);
   out = shell("PATH=\"$PWD/prefix/bin:$PATH\"; warploom info --device host");
   assert_contains(out, "prefix/bin/../share/warploom/system.db");
@@ -71,8 +70,7 @@ TEST(builds_by_pkg_config) {
   assert_contains(out, custom_result);
   free(out);
   out = shell(BUILD_AND_RUN("online.c"));
-  assert_contains(out, " after 3000 calls, ");
-  assert_contains(out, "c[0] = 6");
+  assert_contains(out, " after 3000 calls, ", "c[0] = 6");
   free(out);
   out = shell(BUILD_AND_RUN("attention.c"));
   assert_contains(out, attention_result);
@@ -90,8 +88,7 @@ static int lacks(const char *what) {
 TEST(solver_builds_by_pkg_config) {
   if (lacks("cc")) skip();
   FREED char *out = shell(BUILD_AND_RUN("cg.c"));
-  assert_contains(out, "16 right-hand sides of 4096 unknowns: converged after ");
-  assert_contains(out, "largest residual < 1e-6");
+  assert_contains(out, "16 right-hand sides of 4096 unknowns: converged after ", "largest residual < 1e-6");
   assert_true(strstr(out, "cuSPARSE was not timed: it needs a GPU") || strstr(out, " us, by cuSPARSE "));
 }
 
@@ -161,8 +158,7 @@ TEST(builds_by_find_package) {
   assert_contains(out, result);
   free(out);
   out = shell("./user/with_static; ldd user/with_static | grep -c libwarploom || true");
-  assert_contains(out, result);
-  assert_contains(out, "\n0\n");
+  assert_contains(out, result, "\n0\n");
   free(out);
 }
 
@@ -186,8 +182,7 @@ TEST(builds_by_add_subdirectory) {
   write_whole(folder_file(&folder, "CMakeLists.txt"), project, strlen(project));
   FREED char *out =
       shell("cmake -S . -B outer > /dev/null && cmake --build outer --target help && ctest --test-dir outer -N");
-  assert_contains(out, "warploom_static");
-  assert_contains(out, "Total Tests: 0");
+  assert_contains(out, "warploom_static", "Total Tests: 0");
   assert_null(strstr(out, "test_support"));
 }
 

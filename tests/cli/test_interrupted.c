@@ -20,10 +20,10 @@ static void pause_ms(int milliseconds) {
 
 /* Counts the screening runs in the database, which must be undamaged; each of these has a line on stderr. */
 static int64_t stored(const char *database) {
-  wlm_store *store;
+  OWNED(wlm_store) *store = NULL;
   wlmi_measurement_record *records;
   int64_t count, looks = 0;
-  wlmi_text report = {0};
+  HELD(wlmi_text) report = {0};
   wlm_status status = wlmi_store_open(database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0; /* killed before it was made */
   assert_status(WLM_OK, status);
@@ -31,8 +31,6 @@ static int64_t stored(const char *database) {
   assert_status(WLM_OK, wlmi_store_load(store, NULL, &records, &count));
   for (int64_t i = 0; i < count; i++) looks += records[i].samples < WLMI_PRECISE_SAMPLES;
   wlmi_measurements_free(records, count);
-  wlmi_text_release(&report);
-  wlmi_store_close(store);
   return looks;
 }
 
@@ -109,22 +107,20 @@ TEST(killed) {
 
 /* What is in it, which must be whole. */
 static int64_t measurements(const char *database) {
-  wlm_store *store;
+  OWNED(wlm_store) *store = NULL;
   wlmi_text report = {0};
   wlm_status status = wlmi_store_open(database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   if (wlmi_store_check(store, &report) != WLM_OK) fail_msg("%s", report.data);
   GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
-  wlmi_store_close(store);
   return counts.measurements;
 }
 
 static void copy_file(const char *from, const char *to) {
   size_t size;
-  unsigned char *data = read_whole(from, &size);
+  FREED unsigned char *data = read_whole(from, &size);
   write_whole(to, data, size);
-  free(data);
 }
 
 enum { SAMPLES = 700, MORE = 1200 };
@@ -246,8 +242,7 @@ TEST(interrupted) {
     kill(c.process, signals[i]);
     command_wait(&c);
     assert_int_equal(c.code, -signals[i]);
-    assert_contains(c.err, "interrupted");
-    assert_contains(c.err, "kept");
+    assert_contains(c.err, "interrupted", "kept");
     assert_true(told(c.err) >= 2);
     assert_true(stored(database) >= told(c.err)); /* what was on its way when it was interrupted is kept, too */
     assert_contains(c.out, "choice");             /* the table of measurements is printed as usual */

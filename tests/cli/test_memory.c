@@ -15,9 +15,7 @@ static const char *input(const char *name, const char *text) {
 }
 
 static void expect_refused(command *c, const char *operand, const char *mend) {
-  assert_contains(c->err, operand);
-  assert_contains(c->err, " GB and this machine has ");
-  assert_contains(c->err, mend);
+  assert_contains(c->err, operand, " GB and this machine has ", mend);
 }
 
 TEST(operands_are_named) {

@@ -76,8 +76,7 @@ TEST(recorded_messages_are_tuned) {
   assert_contains(problem, "op=custom{x:row:1;sum=tanh(x+b)*a},");
   free(problem);
   c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
-  assert_json_at(c.out, "$.tuned", "1");
-  assert_json_at(c.out, "$.left", "0");
+  assert_json(c.out, {"$.tuned", "1"}, {"$.left", "0"});
   c = RUN(0, "explain", input, "-n", "8", "--device", "host", "--db", database, "--json", "--message",
           "x:row:1;sum=tanh(x+b)*a");
   assert_json_at(c.out, "$[0].step", "similar");
@@ -101,8 +100,7 @@ TEST(pins_apply_to_messages) {
       "relu(b+e)");
   command c = RUN(0, "explain", INPUT, "-n", "8", "--device", "host", "--db", database, "--json", "--message",
                   "sum=relu( b+e )");
-  assert_json_at(c.out, "$[0].step", "pin");
-  assert_json_at(c.out, "$[0].variant", "host_row/rows=16,tile=16");
+  assert_json(c.out, {"$[0].step", "pin"}, {"$[0].variant", "host_row/rows=16,tile=16"});
 }
 
 /* No baseline computes messages, so the verdict names the product that was timed, and a report does not count it. */

@@ -18,22 +18,17 @@ TEST(tuning_removes_recorded_problems) {
   run_and_record("4,64", "sum"); /* a problem that is already recorded */
   command c = RUN(0, "db", "list", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.measurements", "0");
-  assert_json_at(c.out, "$.recorded[2].rows", "400");
+  assert_json(c.out, {"$.measurements", "0"}, {"$.recorded[2].rows", "400"});
   char *fourth = json_at(c.out, "$.recorded[3]");
   assert_null(fourth);
   c = RUN(0, "db", "list", "--db", database);
-  assert_contains(c.out, "recorded on");
-  assert_contains(c.out, "op=copy_b.max");
+  assert_contains(c.out, "recorded on", "op=copy_b.max");
 
   c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.recorded", "3");
-  assert_json_at(c.out, "$.tuned", "3");
-  assert_json_at(c.out, "$.left", "0");
+  assert_json(c.out, {"$.recorded", "3"}, {"$.tuned", "3"}, {"$.left", "0"});
   c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
-  assert_json_at(c.out, "$.recorded", "0");
-  assert_json_at(c.out, "$.measurements", "0");
+  assert_json(c.out, {"$.recorded", "0"}, {"$.measurements", "0"});
 
   /* The synthetic matrix that was tuned instead has nearly the same statistics. */
   c = RUN(0, "explain", INPUT, "-n", "64", "--device", "host", "--db", database, "--json");
@@ -76,9 +71,7 @@ TEST(problems_that_cannot_be_tuned_stay_recorded) {
   free(text);
   RUN(0, "import", lines, "--db", other);
   command c = RUN(0, "db", "diff", database, other, "--json");
-  assert_json_at(c.out, "$.recorded_only_in_a", "0");
-  assert_json_at(c.out, "$.recorded_only_in_b", "1");
-  assert_json_at(c.out, "$.same", "0");
+  assert_json(c.out, {"$.recorded_only_in_a", "0"}, {"$.recorded_only_in_b", "1"}, {"$.same", "0"});
   c = RUN(1, "tune", "--recorded", "--device", "host", "--db", other);
   assert_contains(c.err, "1 of 2 could not be tuned and stay recorded");
   assert_contains(c.out, "is of another version");

@@ -69,21 +69,17 @@ TEST(the_curve_and_the_tables) {
 TEST(json) {
   command c = RUN(0, "explain", whole_file, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.metric", "accuracy");
-  assert_json_at(c.out, "$.exact_us", "1000");
-  assert_json_at(c.out, "$.layers[1].sample", "bucket 64");
-  assert_json_at(c.out, "$.layers[0].worst", "964, 1444, 324, 817, 281");
-  assert_json_at(c.out, "$.settings[7].setting", "bucket 64; bucket 32");
-  assert_json_at(c.out, "$.settings[8].chosen", "1");
-  assert_json_at(c.out, "$.settings[9].chosen", "0");
+  assert_json(c.out, {"$.metric", "accuracy"}, {"$.exact_us", "1000"}, {"$.layers[1].sample", "bucket 64"},
+              {"$.layers[0].worst", "964, 1444, 324, 817, 281"}, {"$.settings[7].setting", "bucket 64; bucket 32"},
+              {"$.settings[8].chosen", "1"}, {"$.settings[9].chosen", "0"});
   assert_null(json_at(c.out, "$.settings[0].bound_points"));
 }
 
 /* Losses far above the budget, and marks on the budget's line. */
 TEST(a_smaller_budget) {
   command c = RUN(0, "explain", changed("\"budget\": 0.04", "\"budget\": 0.0225"));
-  assert_contains(c.out, "   9.00 |                        ^16\n");
-  assert_contains(c.out, "   2.25 | - - - - - - - - - - - - - - - - - - - - - -+64/32 - - - - - - - - - -\n");
+  assert_contains(c.out, "   9.00 |                        ^16\n",
+                  "   2.25 | - - - - - - - - - - - - - - - - - - - - - -+64/32 - - - - - - - - - -\n");
 }
 
 /* A model that is one layer has no name; a name may hold anything. */
@@ -97,8 +93,7 @@ TEST(names_of_layers) {
 TEST(several_files) {
   const char *other = changed("bucket", "luck");
   command c = RUN(1, "explain", whole_file, other);
-  assert_contains(c.out, "input        ");
-  assert_contains(c.out, "769   1.58   2.85  bucket 64  <- chosen\n");
+  assert_contains(c.out, "input        ", "769   1.58   2.85  bucket 64  <- chosen\n");
   assert_contains(c.err, "1 of 2 inputs cannot be read and were left out: ");
   c = RUN(2, "explain", whole_file, "-n", "8");
   assert_contains(c.err, "warploom explain: takes no option '-n'");
@@ -137,8 +132,8 @@ TEST(damaged_files) {
     command_run(&c, &folder, "explain", changed(cases[i].from, cases[i].to));
     if (c.code != 1 || !strstr(c.err, cases[i].said) || count_lines(c.err, "") != 1 || *c.out)
       fail_msg("%s: exit code %d, %s%s", cases[i].to, c.code, c.err, c.out);
-    assert_contains(c.err, "changed.json: is no sampling that warploom.torch.calibrate saved (");
-    assert_contains(c.err, "); run it again, or name a matrix\n");
+    assert_contains(c.err, "changed.json: is no sampling that warploom.torch.calibrate saved (",
+                    "); run it again, or name a matrix\n");
   }
 }
 

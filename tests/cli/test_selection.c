@@ -16,9 +16,7 @@ TEST(four_ways_of_choosing_a_case) {
   for (int mode = 0; mode < 4; mode++) {
     char *line = strtok_r(rest, "\n", &rest);
     assert_non_null(line);
-    assert_json_at(line, "$.matrix", input);
-    assert_json_at(line, "$.mode", modes[mode]);
-    assert_json_at(line, "$.source", sources[mode]);
+    assert_json(line, {"$.matrix", input}, {"$.mode", modes[mode]}, {"$.source", sources[mode]});
     assert_true(json_number_at(line, "$.n") == 16);
     assert_true(json_number_at(line, "$.best_us") > 0);
     assert_true(json_number_at(line, "$.us") >= json_number_at(line, "$.best_us"));

@@ -10,8 +10,7 @@ TEST(a_missing_database_is_an_error) {
   assert_contains(c.out, "nothing was measured");
   c = RUN(0, "train", "--device", "host", "--db", database, "--json");
   assert_true(json_is_valid(c.out));
-  assert_json_at(c.out, "$.models", "0");
-  assert_json_at(c.out, "$.needed", "8");
+  assert_json(c.out, {"$.models", "0"}, {"$.needed", "8"});
   assert_int_not_equal(access(database, F_OK), 0);
 }
 
@@ -22,12 +21,10 @@ TEST(too_few_matrices_are_counted) {
   c = RUN(0, "train", "--device", "host", "--db", database);
   assert_contains(c.out, "none: it takes 8 matrices");
   c = RUN(0, "train", "--device", "host", "--db", database, "--json");
-  assert_json_at(c.out, "$.models", "0");
-  assert_json_at(c.out, "$.classes[0].problems", "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1"); /* n <= 8 */
-  assert_json_at(c.out, "$.classes[1].problems", "dense=f32,rowptr=i32,colind=i32,sample=none");
-  assert_json_at(c.out, "$.classes[1].matrices", "1");
-  assert_json_at(c.out, "$.classes[1].cases", "1");
-  assert_json_at(c.out, "$.classes[1].trained", "0");
+  assert_json(c.out, {"$.models", "0"},
+              {"$.classes[0].problems", "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1"}, /* n <= 8 */
+              {"$.classes[1].problems", "dense=f32,rowptr=i32,colind=i32,sample=none"}, {"$.classes[1].matrices", "1"},
+              {"$.classes[1].cases", "1"}, {"$.classes[1].trained", "0"});
 }
 
 TEST(enough_matrices_make_a_model) {
@@ -36,10 +33,8 @@ TEST(enough_matrices_make_a_model) {
       "uniform:rows=65,d=3", "uniform:rows=66,d=3", "uniform:rows=67,d=3", "-n", "16", "--device", "host", "--db",
       database, "--budget", "1ms");
   command c = RUN(0, "train", "--device", "host", "--db", database, "--json");
-  assert_json_at(c.out, "$.models", "1");
-  assert_json_at(c.out, "$.classes[1].matrices", "8");
-  assert_json_at(c.out, "$.classes[1].cases", "8");
-  assert_json_at(c.out, "$.classes[1].trained", "1");
+  assert_json(c.out, {"$.models", "1"}, {"$.classes[1].matrices", "8"}, {"$.classes[1].cases", "8"},
+              {"$.classes[1].trained", "1"});
   c = RUN(0, "train", "--device", "host", "--db", database);
   assert_contains(c.out, "trained, off by");
 }

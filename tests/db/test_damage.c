@@ -1,6 +1,5 @@
 /* Damaged tuning databases: every damage gives an error, no damaged row is returned as valid, and the file stays as it
  * was. */
-#include <sqlite3.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"
@@ -68,10 +67,9 @@ TEST(every_truncation_is_noticed) {
     write_whole(path, whole, size);
     if (!fault_noticed(path)) fail_msg("cut to %zu of %zu bytes without notice", size, whole_size);
     size_t after;
-    unsigned char *kept = read_whole(path, &after);
+    FREED unsigned char *kept = read_whole(path, &after);
     assert_int_equal(after, size);
     assert_memory_equal(kept, whole, size);
-    free(kept);
   }
 }
 
@@ -79,7 +77,7 @@ TEST(every_truncation_is_noticed) {
  * be correct. */
 TEST(flipped_bytes_never_give_wrong_records) {
   const char *path = folder_file(&folder, "flipped.db");
-  unsigned char *copy = malloc(whole_size);
+  FREED unsigned char *copy = malloc(whole_size);
   uint64_t seed = 7;
   int noticed = 0;
   for (int round = 0; round < 400; round++) {
@@ -91,7 +89,6 @@ TEST(flipped_bytes_never_give_wrong_records) {
   }
   print_message("%d of 400 damaged files were noticed, the others hit unused bytes\n", noticed);
   assert_true(noticed > 100);
-  free(copy);
 }
 
 /* Damage that SQLite cannot see: a value changed in place, still well-formed. */
@@ -134,10 +131,9 @@ TEST(garbage_is_refused_and_kept) {
       assert_contains(wlm_error_detail(), path);
       assert_contains(wlm_error_detail(), "move it away");
     }
-    unsigned char *kept = read_whole(path, &after);
+    FREED unsigned char *kept = read_whole(path, &after);
     assert_int_equal(after, size);
     assert_memory_equal(kept, garbage, size);
-    free(kept);
   }
 }
 

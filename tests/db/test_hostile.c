@@ -1,9 +1,6 @@
 /* Maliciously prepared databases: foreign objects in the schema are found before anything is written or read, `db
  * check` names them, and a repair leaves them out. */
-#include <sqlite3.h>
 
-#include "core/base/memory.h"
-#include "db/kernel_cache.h"
 #include "db/measurement_set.h"
 #include "db/store_state.h"
 #include "support/db_fixture.h"
@@ -18,11 +15,10 @@ static int begin(void **state) {
 }
 
 static void run_sql(const char *file, const char *sql) {
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   char *message = NULL;
   assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
   if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", sql, message);
-  sqlite3_close(db);
 }
 
 TEST(foreign_objects_are_named) {
@@ -41,7 +37,7 @@ TEST(foreign_objects_are_named) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     HELD(wlmi_text) report = {0}, kept_as = {0};
-    wlm_store *store;
+    OWNED(wlm_store) *store = NULL;
     remove(path);
     put_samples(path, 5);
     run_sql(path, cases[i].sql);
@@ -55,7 +51,6 @@ TEST(foreign_objects_are_named) {
     assert_contains(report.data, cases[i].says);
     assert_int_equal(result.kept, cases[i].kept);
     assert_status(WLM_OK, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
-    wlmi_store_close(store);
   }
 }
 

@@ -1,6 +1,5 @@
 /* The measurement set, which selection reads: equal to the full records, the union of two databases, without rows with
  * impossible values. */
-#include <sqlite3.h>
 
 #include "db/measurement_set.h"
 #include "support/db_fixture.h"

@@ -1,11 +1,9 @@
 /* Merging, comparing and pruning stores: a merge is a union in any order, only pins conflict; diff lists differences;
  * prune deletes only measurements that no choice uses. */
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include "db/diff.h"
 #include "db/interchange.h"
-#include "db/store.h"
 #include "support/db_fixture.h"
 #include "support/test.h"
 
@@ -108,10 +106,9 @@ TEST(unreadable_sources_create_no_file) {
 }
 
 static void change(const char *path, const char *statement) {
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
   if (sqlite3_exec(db, statement, NULL, NULL, NULL)) fail_msg("%s: %s", statement, sqlite3_errmsg(db));
-  sqlite3_close(db);
 }
 
 /* Only the id shows that a value was changed, so import and merge must verify ids. */

@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "db/store.h"
 #include "support/db_fixture.h"
 #include "support/test.h"
 

@@ -1,5 +1,4 @@
 /* Models in a store: one for each class and name, a new one replaces the old one, bytes are unchanged. */
-#include "db/store.h"
 #include "support/db_fixture.h"
 #include "support/test.h"
 

@@ -134,8 +134,7 @@ TEST_BETWEEN(only_writers_wait_for_a_lock, setup, folder_end) {
   wlm_set_log(release_lock, NULL, WLM_LOG_WARNING);
   assert_status(WLM_OK, wlmi_store_open(folder.file, WLMI_STORE_WRITE, &store));
   wlm_set_log(NULL, NULL, WLM_LOG_WARNING);
-  assert_contains(notice, folder.file);
-  assert_contains(notice, "another process keeps it locked");
+  assert_contains(notice, folder.file, "another process keeps it locked");
   wlmi_store_close(store);
   sqlite3_close(holder);
 }
@@ -211,7 +210,7 @@ static int watch(sqlite3 *db, char **error, const void *api) {
 
 /* Two connections found an empty file. The first must not report the tables that the second created as damage. */
 TEST_BETWEEN(two_processes_create_one_file, setup, folder_end) {
-  wlm_store *store;
+  OWNED(wlm_store) *store = NULL;
   impatient = wlmi_schema_tuned;
   impatient.is_waited_for = 0;
   version_is_read = made_beside = 0;
@@ -221,7 +220,6 @@ TEST_BETWEEN(two_processes_create_one_file, setup, folder_end) {
   assert_true(made_beside);
   assert_status(WLM_OK, status);
   assert_true(put_number(store, 1));
-  wlmi_store_close(store);
 }
 
 /* Stores numbered measurements; after each put that returned it sends the number through the pipe. */

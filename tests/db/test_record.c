@@ -112,7 +112,7 @@ TEST(the_list_has_all_columns_of_the_schema) {
                 {"variant", WLM_OF(WLMI_TABLE_VARIANT)},
                 {"measurement", WLM_OF(WLMI_TABLE_MEASUREMENT)},
                 {"recorded", WLMI_OF_RECORDED}};
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
   for (int step = 0; step < wlmi_schema_tuned.version; step++)
     assert_status(WLM_OK, wlmi_sqlite_run(db, wlmi_schema_tuned.steps[step]));
@@ -127,7 +127,6 @@ TEST(the_list_has_all_columns_of_the_schema) {
     columns_of(db, tables[t].table, &found);
     assert_string_equal(found.data, expected.data);
   }
-  sqlite3_close(db);
 }
 
 TEST(missing_text_equals_empty_text) {

@@ -1,7 +1,6 @@
 /* Recorded problems in a store: added and removed, merged and exported like measurements, checked for damage, and
  * absent from files of older versions. */
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,10 +53,9 @@ static char *export_of(wlm_store *store) {
 }
 
 static void run_sql(const char *name, const char *sql) {
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   assert_int_equal(SQLITE_OK, sqlite3_open(folder_file(&folder, name), &db));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, sql, NULL, NULL, NULL));
-  sqlite3_close(db);
 }
 
 TEST(each_problem_is_stored_once) {
@@ -291,11 +289,10 @@ TEST(kills_lose_no_complete_list) {
     if (!child) {
       for (int64_t ten = 0; ten < TENS; ten++) {
         wlmi_recorded list[10];
-        wlm_store *store;
+        OWNED(wlm_store) *store = NULL;
         for (int64_t k = 0; k < 10; k++) list[k] = sample((i * TENS + ten) * 10 + k);
         if (wlmi_store_open(folder_file(&folder, "killed.db"), WLMI_STORE_WRITE, &store) != WLM_OK) _exit(1);
         if (wlmi_store_record(store, list, 10) != WLM_OK) _exit(2);
-        wlmi_store_close(store);
       }
       pause();
     }
@@ -304,13 +301,12 @@ TEST(kills_lose_no_complete_list) {
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how));
     if (access(folder_file(&folder, "killed.db"), F_OK)) continue; /* killed before it created the file */
-    wlm_store *store = store_of("killed.db", 0, 0);
+    OWNED(wlm_store) *store = store_of("killed.db", 0, 0);
     const int64_t count = count_of(store, NULL);
     assert_int_equal(count % 10, 0);
     assert_true(count >= most);
     most = count;
     assert_status(WLM_OK, wlmi_store_check(store, &faults));
-    wlmi_store_close(store);
   }
   print_message("%lld were recorded in spite of %d kills\n", (long long)most, KILLS);
 }

@@ -1,12 +1,10 @@
 /* Repair: undamaged content is kept, the damaged file stays beside it byte for byte, and no damaged row is copied. */
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "db/store.h"
 #include "support/db_fixture.h"
 #include "support/test.h"
 
@@ -47,10 +45,9 @@ static int64_t count_right(const char *path) {
 
 static void assert_bytes(const char *path, const unsigned char *expected, size_t size) {
   size_t found;
-  unsigned char *bytes = read_whole(path, &found);
+  FREED unsigned char *bytes = read_whole(path, &found);
   assert_int_equal(found, size);
   assert_memory_equal(bytes, expected, size);
-  free(bytes);
 }
 
 static wlmi_store_repair_result result; /* of the last repair */
@@ -84,14 +81,13 @@ TEST(one_bad_page_loses_only_its_rows) {
   int readable = 0, mended = 0;
   const size_t pages = whole_size / PAGE;
   for (size_t page = 0; page < pages; page++) {
-    unsigned char *bytes = malloc(whole_size);
+    FREED unsigned char *bytes = malloc(whole_size);
     memcpy(bytes, whole, whole_size);
     for (size_t i = page ? 0 : 100; i < PAGE; i++) bytes[page * PAGE + i] = (unsigned char)draw(&seed);
     write_whole(path, bytes, whole_size);
     int64_t kept = repair(path, bytes, whole_size);
     readable += kept >= 0;
     mended += kept > ROWS * 9 / 10;
-    free(bytes);
   }
   print_message("of %zu pages, %d left a file that could be mended, %d with nine tenths of it or more\n", pages,
                 readable, mended);
@@ -124,13 +120,12 @@ TEST(rows_with_flipped_bytes_are_not_kept) {
   const char *path = folder_file(&folder, "bad.db");
   uint64_t seed = 11;
   for (int round = 0; round < 40; round++) {
-    unsigned char *bytes = malloc(whole_size);
+    FREED unsigned char *bytes = malloc(whole_size);
     memcpy(bytes, whole, whole_size);
     for (int flips = 0; flips < 20; flips++)
       bytes[100 + draw(&seed) % (whole_size - 100)] ^= (unsigned char)(1u << draw(&seed) % 8);
     write_whole(path, bytes, whole_size);
     repair(path, bytes, whole_size);
-    free(bytes);
   }
 }
 
@@ -175,14 +170,13 @@ TEST(no_damaged_file_is_overwritten) {
   for (int i = 0; i < 3; i++) {
     HELD(wlmi_text) faults = {0}, kept_as = {0};
     static const char *const names[] = {"again.db.damaged", "again.db.damaged-2", "again.db.damaged-3"};
-    unsigned char *bytes = malloc(whole_size);
+    FREED unsigned char *bytes = malloc(whole_size);
     memcpy(bytes, whole, whole_size);
     memset(bytes + (size_t)(20 + i) * PAGE, 0xee, PAGE);
     write_whole(path, bytes, whole_size);
     assert_status(WLM_OK, wlmi_store_repair(path, &faults, &kept_as, &result));
     assert_string_equal(kept_as.data, in_folder(names[i]));
     assert_bytes(kept_as.data, bytes, whole_size);
-    free(bytes);
   }
 }
 
@@ -202,7 +196,7 @@ TEST(foreign_files_are_not_repaired) {
 TEST(a_killed_repair_loses_nothing) {
   enum { KILLS = 40, BAD_PAGE = 20 };
   const char *path = folder_file(&folder, "killed.db");
-  unsigned char *bytes = malloc(whole_size);
+  FREED unsigned char *bytes = malloc(whole_size);
   uint64_t seed = 21;
   memcpy(bytes, whole, whole_size);
   memset(bytes + (size_t)BAD_PAGE * PAGE, 0xee, PAGE);
@@ -224,7 +218,6 @@ TEST(a_killed_repair_loses_nothing) {
     assert_int_equal(count_right(path), expected);
   }
   print_message("%d of %d repairs were killed\n", KILLS - finished, KILLS);
-  free(bytes);
 }
 
 /* The link stays, and the damaged file is kept beside its target. */
@@ -236,7 +229,7 @@ TEST(the_target_of_a_symbolic_link_is_repaired) {
   snprintf(target, sizeof target, "%s/elsewhere/bad.db", folder.path);
   const char *link = in_folder("link.db");
   assert_int_equal(symlink("elsewhere/bad.db", link), 0);
-  unsigned char *bytes = malloc(whole_size);
+  FREED unsigned char *bytes = malloc(whole_size);
   memcpy(bytes, whole, whole_size);
   memset(bytes + whole_size - PAGE, 0xa5, PAGE);
   write_whole(target, bytes, whole_size);
@@ -248,7 +241,6 @@ TEST(the_target_of_a_symbolic_link_is_repaired) {
   assert_int_equal(lstat(link, &info), 0);
   assert_true(S_ISLNK(info.st_mode));
   assert_int_equal(count_right(target), result.kept);
-  free(bytes);
 }
 
 EACH(setup, teardown)

@@ -1,5 +1,4 @@
 /* The tuning database without faults: reading back, foreign files, versions, paths, permissions. */
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,10 +19,9 @@ static wlm_store *store_with(const char *path, int64_t count) {
 }
 
 static void run_sql(const char *path, const char *sql) {
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
   assert_int_equal(SQLITE_OK, sqlite3_exec(db, sql, NULL, NULL, NULL));
-  sqlite3_close(db);
 }
 
 typedef struct seen {
@@ -137,18 +135,16 @@ TEST(loading_copies_and_keeps_no_lock) {
 static void assert_refused(const char *path, wlm_status expected, const char *part) {
   wlm_store *store;
   size_t before_size, after_size;
-  unsigned char *before = read_whole(path, &before_size);
+  FREED unsigned char *before = read_whole(path, &before_size);
   for (int mode = WLMI_STORE_READ; mode <= WLMI_STORE_WRITE; mode++) {
     assert_status(expected, wlmi_store_open(path, (wlmi_store_mode)mode, &store));
     assert_null(store);
     assert_contains(wlm_error_detail(), part);
     assert_contains(wlm_error_detail(), path);
   }
-  unsigned char *after = read_whole(path, &after_size);
+  FREED unsigned char *after = read_whole(path, &after_size);
   assert_int_equal(before_size, after_size);
   assert_memory_equal(before, after, before_size);
-  free(before);
-  free(after);
 }
 
 TEST(missing_and_empty_files_are_not_found) {

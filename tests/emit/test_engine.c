@@ -2,7 +2,6 @@
  * emitted line its template's line number. */
 #include <ctype.h>
 
-#include "core/base/memory.h"
 #include "generator/files.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/host/compiler.h"

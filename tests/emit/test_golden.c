@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "core/base/hash.h"
-#include "generator/generator.h"
 #include "support/command.h"
 #include "support/emit_fixture.h"
 #include "support/golden.h"

@@ -1,7 +1,5 @@
 /* Every function of the cuda device. */
-#include "core/base/memory.h"
 #include "exported/tables.h"
-#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"

@@ -1,7 +1,6 @@
 /* The kernel right before a product writes its pattern, into memory that the previous product reads. Every candidate
  * that can be rebound gives the same bits as when the host waits in between. */
 #include "core/synth/twin.h"
-#include "generator/generator.h"
 #include "runtime/context_state.h"
 #include "runtime/load.h"
 #include "runtime/sort_device.h"
@@ -124,8 +123,7 @@ static int check_problem(const writer *w, const wlm_problem *problem, product *p
 TEST(patterns_written_just_before_are_read) {
   test_needs_nvrtc();
   HELD(writer) w;
-  HELD(fixture) f;
-  fixture_make("uniform:rows=6000,d=9", WLM_I32, &f);
+  MAKE(fixture, f, "uniform:rows=6000,d=9", WLM_I32);
   HOLD(wlmi_csr_host, host, wlmi_twin_make("synth:rows=5000,d=12,cv=2", &host));
   HOLD(wlmi_upload, other, wlmi_upload_create(f.context, &host, WLM_I32, &other));
   writer_make(&f, &other, &w);

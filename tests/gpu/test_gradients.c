@@ -1,6 +1,5 @@
 /* Gradients on a GPU: A^T built there has the same bits as on the host, and every candidate for products with A^T and
  * for gradients is correct. */
-#include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "support/backward_check.h"
 #include "support/calls.h"
@@ -24,8 +23,7 @@ TEST(transpose_has_the_hosts_bits) {
                                          "uniform:rows=300,d=0"};
   for (int number = 0; number < 6; number++) {
     const wlm_index type = (wlm_index)(number % 2);
-    HELD(fixture) f;
-    fixture_make(matrices[number / 2], type, &f);
+    MAKE(fixture, f, matrices[number / 2], type);
     WLM_FREED void *narrow = narrowed(&f.csr, type);
     wlm_csr host = *wlmi_matrix_csr(f.upload.matrix);
     host.rowptr = narrow ? narrow : f.csr.rowptr;
@@ -84,9 +82,8 @@ static const struct problem {
 
 static void every_candidate(void **state) {
   const struct problem *p = *state;
-  HELD(fixture) f;
   test_needs_nvrtc();
-  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  MAKE(fixture, f, "twin:youtube,scale=0.02", WLM_I32);
   wlm_problem problem = PROBLEM(.n = p->n, .operation = p->operation, .message = p->message, .reduce = p->reduce,
                                 .transpose = p->transpose, .want_argmax = p->want_argmax, .argmax_type = p->argmax_type,
                                 .sampling = p->sampling);
@@ -101,8 +98,7 @@ static wlm_problem sampled(int deterministic) {
 /* wlm_spmm with different seeds: it scatters, or, if deterministic, builds A^T on the stream. */
 TEST(one_call_with_each_seed) {
   test_needs_nvrtc();
-  HELD(fixture) f;
-  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  MAKE(fixture, f, "twin:youtube,scale=0.02", WLM_I32);
   for (int number = 0; number < 6; number++) {
     const wlm_problem problem = sampled(number % 2);
     wlm_execute_args call = EXECUTE_ARGS(.seed = (uint64_t)number / 2);
@@ -119,7 +115,7 @@ TEST(one_call_with_each_seed) {
 TEST(zero_equals_minus_zero) {
   test_needs_nvrtc();
   fixture f, zeros;
-  fixture_make("twin:youtube,scale=0.02", WLM_I32, &f);
+  fixture_make(&f, "twin:youtube,scale=0.02", WLM_I32);
   zeros = f;
   zeros.csr.values = wlmi_alloc((size_t)f.csr.nnz * sizeof *f.csr.values);
   assert_non_null(zeros.csr.values);
@@ -136,8 +132,7 @@ TEST(zero_equals_minus_zero) {
 
 /* The gradients of max and min by their argmax indices. */
 TEST(gradients_by_argmax) {
-  HELD(fixture) f;
-  fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
+  MAKE(fixture, f, "uniform:rows=10,d=1", WLM_I32);
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {f.device, &spec, 3, NULL, NULL, (uint64_t)number + 1};
@@ -148,8 +143,7 @@ TEST(gradients_by_argmax) {
 
 /* These gradients use atomic adds, so a deterministic plan refuses them. */
 TEST(deterministic_gradients_are_refused) {
-  HELD(fixture) f;
-  fixture_make("uniform:rows=10,d=1", WLM_I32, &f);
+  MAKE(fixture, f, "uniform:rows=10,d=1", WLM_I32);
   wlm_problem problem = PROBLEM(.n = 8, .reduce = WLM_MIN, .want_argmax = 1, .policy.deterministic = 1);
   assert_status(WLM_ERR_UNSUPPORTED,
                 test_argmax_gradient(f.context, f.upload.matrix, &problem, &f, NULL, NULL, &f, NULL));

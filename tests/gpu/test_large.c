@@ -1,9 +1,7 @@
 /* Sizes past 2^31 and 2^32: C has more elements than an int or an unsigned int counts. Rows at the start of C, across
  * both boundaries and at the end are compared with float64; an offset that wraps leaves the poison in some of them. */
-#include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "exported/tables.h"
-#include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"

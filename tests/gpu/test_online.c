@@ -1,7 +1,6 @@
 /* Online tuning on a GPU: each call's result is correct whichever kernel ran, a capture contains one kernel, and the
  * decision is stored. Which kernel is faster depends on the GPU and is not tested. */
 #include "core/synth/input.h"
-#include "db/store.h"
 #include "runtime/context.h"
 #include "support/calls.h"
 #include "support/command.h"
@@ -83,9 +82,8 @@ static wlm_plan *online_of(const bench *b) {
 }
 
 TEST(every_result_is_correct_and_times_are_stored) {
-  HELD(bench) b;
   wlmi_measurement_record *records;
-  bench_make(&b, "online.db");
+  MAKE(bench, b, "online.db");
   OWNED(wlm_plan) *online = online_of(&b);
   for (int i = 0; i < 1500; i++) {
     spoil(&b);
@@ -132,10 +130,9 @@ static wlm_status enqueue(void *user, void *stream) {
 
 TEST(a_capture_holds_one_kernel) {
   enum { CALLS = 100 };
-  HELD(bench) b;
   wlmi_timer *timer;
   double seconds;
-  bench_make(&b, "capture.db");
+  MAKE(bench, b, "capture.db");
   caller c = {.b = &b, .online = online_of(&b)};
   for (int i = 0; i < 33; i++) assert_status(WLM_OK, test_execute(c.online, b.b, b.c, NULL));
   assert_status(WLM_OK, b.device->ops->synchronize(b.device, NULL));

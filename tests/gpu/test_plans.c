@@ -10,8 +10,7 @@
 static wlm_problem problem_of(int64_t n, wlm_reduce reduce) { return (wlm_problem)PROBLEM(.n = n, .reduce = reduce); }
 
 TEST(every_candidate_on_a_skewed_matrix) {
-  HELD(fixture) f;
-  fixture_make("twin:arxiv,scale=0.02", WLM_I32, &f);
+  MAKE(fixture, f, "twin:arxiv,scale=0.02", WLM_I32);
   static const wlm_reduce reductions[] = {WLM_SUM, WLM_MEAN, WLM_MAX};
   for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
     wlm_problem problem = problem_of(33, reductions[i]);
@@ -92,8 +91,7 @@ static const char *preparing_one(const wlmi_candidate_list *list) {
 
 /* First the chosen kernel, then one that is prepared once for all streams. */
 TEST(one_plan_on_many_streams) {
-  HELD(fixture) f;
-  fixture_make("twin:arxiv,scale=0.05", WLM_I32, &f);
+  MAKE(fixture, f, "twin:arxiv,scale=0.05", WLM_I32);
   wlm_problem problem = problem_of(64, WLM_SUM);
   problem.policy.deterministic = 1;
   HOLD(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 9, &operands));
@@ -115,8 +113,7 @@ TEST(one_plan_on_many_streams) {
 /* ---- one call -------------------------------------------------------------------------------------- */
 
 TEST(one_call) {
-  HELD(fixture) f;
-  fixture_make("uniform:rows=3000,d=7", WLM_I32, &f);
+  MAKE(fixture, f, "uniform:rows=3000,d=7", WLM_I32);
   wlm_problem problem = problem_of(48, WLM_SUM);
   problem.policy.deterministic = 1;
   HOLD(wlmi_operands, operands, wlmi_operands_create(f.context, f.upload.matrix, &problem, NULL, 3, &operands));

@@ -1,10 +1,8 @@
 /* Compares the stats that a GPU measures with the host's, and builds A^T in a captured graph, on matrices of real
  * shapes. */
-#include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/csr/transpose.h"
 #include "core/synth/twin.h"
-#include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "runtime/stats_device.h"
 #include "runtime/validate.h"

@@ -15,16 +15,14 @@ static void next_threads(void *user, int run) {
 }
 
 TEST(every_problem) {
-  GET(wlmi_device *, device, wlmi_host_device_open(&device));
+  OWN(wlmi_device, device, wlmi_host_device_open(&device));
   wlmi_host_share_from(0); /* several threads even for small products */
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, next_threads, NULL, (uint64_t)number + 1};
     if (backward_check(&check, generator) != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
   }
-  wlmi_generator_destroy(generator);
-  device->ops->close(device);
 }
 
 /* 3 x 4; row 1 is empty. */
@@ -56,8 +54,8 @@ static double loss(const wlm_plan *plan, const wlm_execute_args *call, const flo
 TEST(gradients_are_derivatives) {
   const float step = 0x1p-12f;
   for (int number = 0; number < 16; number++) {
-    wlm_context *context;
-    wlm_matrix *matrix;
+    OWNED(wlm_context) *context = NULL;
+    OWNED(wlm_matrix) *matrix = NULL;
     float a[NNZ], b[COLS * N], dc[COLS * N], c[COLS * N], db[COLS * N], dvalues[NNZ];
     int32_t arg[COLS * N];
     memcpy(a, values, sizeof a);
@@ -68,7 +66,7 @@ TEST(gradients_are_derivatives) {
     const int rows = problem.transpose ? COLS : ROWS, cols = problem.transpose ? ROWS : COLS;
     for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f, dc[i] = (float)(i * 5 % 11) - 4.5f;
     bind_small(a, &context, &matrix);
-    GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
+    OWN(wlm_plan, plan, wlm_plan_create(context, matrix, &problem, &plan));
     void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
     free(workspace);
@@ -86,15 +84,12 @@ TEST(gradients_are_derivatives) {
       *moved = before;
       if (!(fabs(got - slope) <= 0.02 * (1 + fabs(slope)))) fail_msg("%d, %d: %g, not %g", number, i, got, slope);
     }
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(matrix);
-    wlm_context_destroy(context);
   }
 }
 
 TEST(invalid_calls_are_refused) {
-  wlm_context *context;
-  wlm_matrix *matrix;
+  OWNED(wlm_context) *context = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   float b[COLS * N] = {0}, dc[ROWS * N] = {0}, db[COLS * N];
   int32_t arg[ROWS * N] = {0};
   bind_small(values, &context, &matrix);
@@ -124,13 +119,11 @@ TEST(invalid_calls_are_refused) {
   assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(context, matrix, &problem, NULL, &plan));
   assert_status(WLM_ERR_INVALID_ARGUMENT,
                 wlm_plan_create_variant(context, matrix, &problem, "host_row/rows=16,tile=32", &plan));
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* It has one kernel, and looks edges up in A itself: a plan for a size is bound without arrays of A^T. */
 TEST(plans_need_no_transpose) {
-  wlm_context *context;
+  OWNED(wlm_context) *context = NULL;
   wlm_matrix *matrix, *of_size;
   float b[ROWS * N], dc[COLS * N], db[2][ROWS * N], c[COLS * N];
   int32_t arg[COLS * N];
@@ -162,5 +155,4 @@ TEST(plans_need_no_transpose) {
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(of_size);
   wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }

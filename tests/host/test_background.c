@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "core/csr/stats.h"
-#include "db/store.h"
 #include "runtime/context.h"
 #include "runtime/decisions.h"
 #include "support/drawn.h"

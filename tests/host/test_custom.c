@@ -1,8 +1,6 @@
 /* User-defined operators and the epilogue through the public API on the host device. */
-#include "core/base/memory.h"
 #include "core/reference/reference.h"
 #include "core/synth/input.h"
-#include "generator/generator.h"
 #include "runtime/context.h"
 #include "runtime/host/compiler.h"
 #include "support/calls.h"
@@ -55,16 +53,14 @@ static wlm_problem problem_of(const char *custom) {
 
 /* Runs the problem and returns C; free(). */
 static float *run(const bench *b, const wlm_problem *problem, const char *variant) {
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   assert_status(WLM_OK, variant ? wlm_plan_create_variant(b->context, b->upload.matrix, problem, variant, &plan)
                                 : wlm_plan_create(b->context, b->upload.matrix, problem, &plan));
   float *c = malloc((size_t)(b->csr.rows * N) * sizeof *c);
-  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_non_null(c);
   memset(c, 0xff, (size_t)(b->csr.rows * N) * sizeof *c);
   assert_status(WLM_OK, test_execute(plan, b->b, c, workspace));
-  free(workspace);
-  wlm_plan_destroy(plan);
   return c;
 }
 
@@ -82,8 +78,7 @@ TEST(same_bits_as_built_in) {
       {WLM_MIN, "init=inf;reduce=x<acc||x!=x?x:acc;combine=x<acc||x!=x?x:acc"},
       {WLM_PROD, "init=1;reduce=acc*x;combine=reduce"},
   };
-  HELD(bench) b;
-  bench_make(&b, "", "twin:youtube,scale=0.005");
+  MAKE(bench, b, "", "twin:youtube,scale=0.005");
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     for (int split = 0; split < 2; split++) {
       wlm_problem built_in = problem_of(NULL), own = problem_of(pairs[i].custom);
@@ -120,8 +115,7 @@ TEST(rows_are_not_split_without_combine) {
 
 /* Every function of the expression language gives the same as C's function. */
 TEST(every_function) {
-  HELD(bench) b;
-  bench_make(&b, "", "uniform:rows=50,d=3");
+  MAKE(bench, b, "", "uniform:rows=50,d=3");
   wlm_problem problem = problem_of(NULL);
   problem.epilogue.activation = expressions_all_functions(N).problem.epilogue.activation;
   const int64_t count = b.csr.rows * N;

@@ -1,6 +1,5 @@
 /* Several values per edge through the public API on the host. A head is a problem with one value per edge on its
  * columns of B and C, so results are compared with one call per head. */
-#include "core/base/memory.h"
 #include "support/bare_host.h"
 #include "support/calls.h"
 #include "support/shapes.h"
@@ -108,8 +107,7 @@ TEST(equals_one_call_per_head) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=64"};
   for (int shape = 0; shape < SHAPES; shape++)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-      HELD(fixture) f;
-      fixture_make(&f, shape, sizes[i][0]);
+      MAKE(fixture, f, shape, sizes[i][0]);
       wlm_problem problem = problem_of(sizes[i][0], sizes[i][1]);
       const char *variant = problem.n > 32 && problem.n < 128 ? variants[shape % 3] : NULL;
       problem.reduce = (wlm_reduce)(((int)i + shape % 2) % 4); /* sum, mean, max, min */
@@ -125,8 +123,7 @@ TEST(equals_one_call_per_head) {
 }
 
 TEST(sampling_and_user_operators) {
-  HELD(fixture) f;
-  fixture_make(&f, 1, 3);
+  MAKE(fixture, f, 1, 3);
   wlm_problem problem = problem_of(3, 10);
   problem.sampling.sample = WLM_SAMPLE_FASTRAND_COPRIME;
   problem.sampling.width = 32;
@@ -141,8 +138,7 @@ TEST(sampling_and_user_operators) {
 }
 
 TEST(nan_stays_in_its_head) {
-  HELD(fixture) f;
-  fixture_make(&f, 0, 4);
+  MAKE(fixture, f, 0, 4);
   for (int64_t p = 0; p < f.a.nnz; p++) f.values[p * 4 + 2] = NAN;
   split_values(&f); /* copies the changed values to the matrices of one head */
   check(&f, problem_of(4, 3), NULL);
@@ -175,9 +171,8 @@ TEST(heads_of_a_pattern) {
 }
 
 TEST(invalid_heads_are_refused) {
-  HELD(fixture) f;
-  wlm_plan *plan;
-  fixture_make(&f, 0, 2);
+  OWNED(wlm_plan) *plan = NULL;
+  MAKE(fixture, f, 0, 2);
   wlm_problem problem = problem_of(2, 4);
   problem.n = 9;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(bare_host, f.all, &problem, &plan));
@@ -188,7 +183,6 @@ TEST(invalid_heads_are_refused) {
   problem.n = 0; /* an empty product */
   assert_status(WLM_OK, wlm_plan_create(bare_host, f.all, &problem, &plan));
   assert_status(WLM_OK, test_execute(plan, NULL, NULL, NULL));
-  wlm_plan_destroy(plan);
 }
 
 GROUP(bare_host_begin, bare_host_end)

@@ -6,10 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
-#include "core/base/memory.h"
-#include "db/kernel_cache.h"
 #include "runtime/context_state.h"
 #include "support/command.h"
 #include "support/test.h"
@@ -133,11 +129,10 @@ static void spoil_cache(int by_half) {
   sqlite3_close(db);
   assert_true(count > 0);
   for (int i = 0; i < count; i++) {
-    void *whole;
+    WLM_FREED void *whole = NULL;
     GET(size_t, size, wlmi_kernel_cache_get(cache, key[i], &whole, &size));
     assert_status(WLM_OK,
                   wlmi_kernel_cache_put(cache, key[i], by_half ? whole : other, by_half ? size / 2 : sizeof other));
-    wlmi_free(whole);
   }
 }
 

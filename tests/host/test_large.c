@@ -336,8 +336,8 @@ TEST(too_narrow_types_are_refused) {
   static const int32_t narrow[] = {0, INT32_MIN}, colind[1];
   wlm_stats stats = WLM_STATS_INIT; /* given stats, so that nothing is read */
   wlm_csr csr = CSR(.rows = 1, .cols = 1, .nnz = past, .rowptr = narrow, .colind = colind);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
+  OWNED(wlm_matrix) *matrix = NULL;
+  OWNED(wlm_plan) *plan = NULL;
   stats.rows = stats.cols = 1;
   stats.nnz = stats.longest = past;
   stats.mean = (double)past;
@@ -359,8 +359,6 @@ TEST(too_narrow_types_are_refused) {
     assert_status(WLM_ERR_OVERFLOW, test_execute_call(plan, &call, any, c, c));
     assert_contains(wlm_error_detail(), "4 GiB");
   }
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 GROUP(bare_host_begin, bare_host_end)

@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "core/synth/input.h"
 #include "db/interchange.h"
 #include "runtime/context_state.h"
@@ -258,10 +256,9 @@ TEST(measurements_of_a_similar_device_are_used) {
 }
 
 static void run_sql(const char *path, const char *statement) {
-  sqlite3 *db;
+  OWNED(sqlite3) *db = NULL;
   assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
   if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
-  sqlite3_close(db);
 }
 
 TEST(stale_measurements_are_used_and_marked) {
@@ -302,9 +299,8 @@ TEST(damaged_databases_fail_no_call) {
   write_whole(user, "nonsense", 8);
   assert_why("$.step", "rule");
   size_t size;
-  unsigned char *bytes = read_whole(user, &size);
+  FREED unsigned char *bytes = read_whole(user, &size);
   assert_int_equal(size, 8);
-  free(bytes);
 }
 
 /* A refresh that cannot read a database fails and keeps the old snapshot. */
@@ -394,8 +390,7 @@ TEST(layers_lie_between_the_user_and_the_system) {
   assert_memory_equal(before, after, sizes[0]);
   free(before), free(after);
   WLM_FREED GET(char *, info, wlm_context_info(context, &info));
-  assert_json_at(info, "$.layers[0]", database);
-  assert_json_at(info, "$.layers[1]", lines);
+  assert_json(info, {"$.layers[0]", database}, {"$.layers[1]", lines});
 }
 
 /* Measurements of all layers are used together, and those of a similar device too. */

@@ -1,6 +1,5 @@
 /* Messages under the tuner's checks on the host device: right plans pass, and a wrong number in any kind of result, a
  * wrong position, and a write beyond a result are found. */
-#include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
 #include "support/test.h"
@@ -77,7 +76,7 @@ static void walked_release(walked *w) {
 /* Runs the variant, NULL for the one that is chosen, at both alignments. */
 static void run(walked *w, const char *variant) {
   for (int shift = 1; shift >= 0; shift--) {
-    wlm_plan *plan;
+    OWNED(wlm_plan) *plan = NULL;
     double error = -1;
     assert_status(WLM_OK, wlmi_operands_shift(&w->operands, shift));
     assert_status(WLM_OK, variant ? wlm_plan_create_variant(context, w->upload.matrix, &w->problem, variant, &plan)
@@ -86,7 +85,6 @@ static void run(walked *w, const char *variant) {
     if (status != WLM_OK)
       fail_msg("%s, %s, shift %d: %s", w->problem.custom, wlm_plan_variant(plan), shift, wlm_error_detail());
     assert_true(error >= 0 && (error < 1e-5 || w->problem.dense_type != WLM_F32));
-    wlm_plan_destroy(plan);
   }
 }
 
@@ -125,13 +123,12 @@ TEST(right_results_pass) {
     for (int transpose = 0; transpose < 2; transpose++) {
       const size_t k = (i + 2 * (size_t)transpose) % 4, v = (i / 4 + k + (size_t)transpose) % 3; /* of each some */
       wlm_problem problem = problem_of(messages[i], shapes[k].n, shapes[k].heads);
-      HELD(walked) w;
       problem.dense_type = shapes[k].type;
       problem.transpose = transpose;
       problem.want_argmax = strstr(messages[i], ";max=") != NULL;
       problem.argmax_type = k % 2 ? WLM_I64 : WLM_I32;
       wlm_execute_args call = EXECUTE_ARGS(.ldb = problem.n + 3 * (int)(k % 2), .ldc = problem.n + 2 * (int)(k % 2));
-      walked_make(&w, &problem, &call);
+      MAKE(walked, w, &problem, &call);
       run(&w, variants[v]);
     }
 }
@@ -233,8 +230,7 @@ TEST(wrong_results_are_found) {
 /* At the other alignment there is an element before each array. */
 TEST(writes_before_results_are_found) {
   const wlm_problem problem = problem_of(all_kinds, 6, 2);
-  HELD(walked) w;
-  walked_make(&w, &problem, NULL);
+  MAKE(walked, w, &problem, NULL);
   assert_status(WLM_OK, wlmi_operands_shift(&w.operands, 1));
   assert_status(WLM_OK, wlmi_operands_poison(&w.operands));
   for (int r = 0; r < 6; r++) {
@@ -247,9 +243,8 @@ TEST(writes_before_results_are_found) {
 TEST(wrong_dropout_is_refused) {
   static const double shares[] = {1, -0.25, NAN};
   const wlm_problem problem = problem_of("sum=kept*b", 6, 2);
-  HELD(walked) w;
   double error;
-  walked_make(&w, &problem, NULL);
+  MAKE(walked, w, &problem, NULL);
   OWN(wlm_plan, plan, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
   for (int i = 0; i < 3; i++) {
     w.operands.message->call.scalars[1] = shares[i]; /* b is operand 0 */

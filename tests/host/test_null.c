@@ -192,7 +192,7 @@ static void message_functions(void **state) {
   (void)state;
   wlm_problem gradient = WLM_PROBLEM_INIT;
   wlm_message_table table = WLM_MESSAGE_TABLE_INIT;
-  char *text;
+  WLM_FREED char *text = NULL;
   REFUSED("problem", wlm_message_describe(NULL, &table));
   REFUSED("table", wlm_message_describe(&problem, NULL));
 
@@ -216,7 +216,6 @@ static void message_functions(void **state) {
   assert_status(WLM_OK, wlm_message_gradient(&message, "b", &gradient, &text));
   assert_string_equal(text, "d0:row;sum=d0");
   assert_int_equal(gradient.epilogue.bias, 0); /* d0 is the gradient before the bias */
-  wlm_string_free(text);
 }
 
 static void struct_functions(void **state) {
@@ -278,7 +277,7 @@ static void every_function_is_tested(void **state) {
   (void)state;
   header_functions functions;
   size_t size;
-  unsigned char *whole = read_whole(WLM_SOURCE_DIR "/tests/host/test_null.c", &size);
+  FREED unsigned char *whole = read_whole(WLM_SOURCE_DIR "/tests/host/test_null.c", &size);
   char *text = calloc(1, size + 1);
   int missing = 0;
   assert_true(whole && text);
@@ -293,7 +292,6 @@ static void every_function_is_tested(void **state) {
   }
   assert_int_equal(missing, 0);
   free(text);
-  free(whole);
 }
 
 int main(void) {

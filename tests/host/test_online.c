@@ -5,9 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/memory.h"
 #include "core/synth/input.h"
-#include "db/store.h"
 #include "runtime/context.h"
 #include "support/calls.h"
 #include "support/command.h"
@@ -208,13 +206,12 @@ static wlm_online_state tell(const wlm_plan *online) {
 
 /* Loads the records of a database; returns 0 if there is no database. */
 static int64_t stored(const char *path, wlmi_measurement_record **records) {
-  wlm_store *store;
+  OWNED(wlm_store) *store = NULL;
   *records = NULL;
   wlm_status status = wlmi_store_open(path, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
   assert_status(WLM_OK, status);
   GET(int64_t, count, wlmi_store_load(store, NULL, records, &count));
-  wlmi_store_close(store);
   return count;
 }
 

@@ -6,7 +6,6 @@
 #include "core/problem/spec.h"
 #include "db/interchange.h"
 #include "db/kernel_archive.h"
-#include "generator/generator.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "support/command.h"

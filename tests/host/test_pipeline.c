@@ -66,11 +66,9 @@ TEST(tuned_winner_is_dispatched) {
   wlm_string_free(why);
 
   command c = RUN(0, "explain", TUNED, "-n", "24", "--device", "host", "--db", database);
-  assert_contains(c.out, best);
-  assert_contains(c.out, "fingerprint");
+  assert_contains(c.out, best, "fingerprint");
   c = RUN(0, "run", TUNED, "-n", "24", "--device", "host", "--db", database, "--check");
-  assert_contains(c.out, best);
-  assert_contains(c.out, "verified: max_rel_err=");
+  assert_contains(c.out, best, "verified: max_rel_err=");
 }
 
 static wlm_status find_variant(void *user, const char *id, const wlmi_measurement_record *record) {

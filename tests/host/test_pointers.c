@@ -29,7 +29,7 @@ static wlm_plan *plan_of(wlm_matrix *matrix, const wlm_problem *problem) {
 }
 
 TEST(matrix_pointers) {
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   wlm_csr csr = small();
   csr.rowptr = off(rowptr, 1);
   assert_refused(wlm_matrix_create(bare_host, &csr, NULL, &matrix), "rowptr is 0x");
@@ -45,7 +45,6 @@ TEST(matrix_pointers) {
   assert_refused(wlm_matrix_create(bare_host, &csr, NULL, &matrix), "values is 0x");
   csr.value_type = WLM_F16;
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(product_pointers) {
@@ -258,7 +257,7 @@ TEST(results_that_overlap_others) {
 /* What a call gives, and the problem does not have. */
 TEST(forgotten_fields_of_the_problem) {
   wlm_problem problem = WLM_PROBLEM_INIT;
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   const wlm_csr csr = small();
   OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   assert_refused(wlm_plan_create(bare_host, matrix, &problem, &plan), "wlm_problem.n is not given");
@@ -266,7 +265,6 @@ TEST(forgotten_fields_of_the_problem) {
   plan = plan_of(matrix, &problem);
   wlm_execute_args call = EXECUTE_ARGS(.bias = b);
   assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_problem.epilogue.bias is 0");
-  wlm_plan_destroy(plan);
 }
 
 /* Other invalid fields of a call. */

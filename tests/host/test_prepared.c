@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "db/store.h"
 #include "runtime/devices.h"
 #include "support/calls.h"
 #include "support/command.h"
@@ -124,7 +123,7 @@ static wlm_plan *plan_for(bench *b, int64_t calls) {
 TEST(the_kernels_are_correct) {
   static const char *const variants[] = {"plain", "ready"};
   OWN(wlmi_generator, generator, wlmi_generator_create(templates, &generator));
-  GET(wlmi_device *, device, wlmi_host_device_open(&device));
+  OWN(wlmi_device, device, wlmi_host_device_open(&device));
   for (int i = 0; i < 2; i++) {
     wlmi_spec spec = emit_spec(33);
     const kernel_check check = {.device = device, .spec = &spec, .runs = 3, .seed = 5};
@@ -134,7 +133,6 @@ TEST(the_kernels_are_correct) {
     HOLD(wlmi_program, program, wlmi_generator_emit(generator, variants[i], &spec, &device->info.limits, &program));
     assert_status(WLM_OK, kernel_check_program(&check, &program));
   }
-  device->ops->close(device);
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------ */
@@ -201,11 +199,10 @@ static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_laun
 /* A failing preparation makes the candidate fail with a reason, and wlm_plan_prepare returns the error. With
  * expected_calls = 1 the candidate is not considered. */
 TEST(a_failing_preparation) {
-  HELD(bench) b;
   int prepared = 0;
   wlm_tune_options options = quick(&prepared);
   float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   wlmi_device *device = wlmi_context_device(b.context);
   real_ops = device->ops;
   wlmi_device_ops failing = *real_ops;
@@ -215,8 +212,7 @@ TEST(a_failing_preparation) {
   assert_int_equal(prepared, 0);
   check_stored(&b, 1);
 
-  HELD(bench) planted;
-  bench_make(&planted, templates, INPUT, N);
+  MAKE(bench, planted, templates, INPUT, N);
   plant_both(&planted);
   wlmi_context_device(planted.context)->ops = &failing;
   wlm_plan *plan = plan_for(&planted, 1000);
@@ -242,8 +238,7 @@ TEST(expected_calls_decide) {
     int64_t calls;
     const char *variant;
   } cases[] = {{1, "plain"}, {8, "plain"}, {9, "ready"}, {10, "ready"}, {1000000, "ready"}, {INT64_MAX, "ready"}};
-  HELD(bench) b;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   plant_both(&b);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     OWNED(wlm_plan) *plan = plan_for(&b, cases[i].calls);
@@ -254,8 +249,7 @@ TEST(expected_calls_decide) {
 
 /* An old measurement without prepare time does not make a family that now prepares eligible for a single call. */
 TEST(old_measurements_imply_no_preparation) {
-  HELD(bench) b;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   plant(&b, "plain", 100000000, 0);
   plant(&b, "ready", 50000000, 0);
   OWNED(wlm_plan) *plan = plan_for(&b, 1);
@@ -273,8 +267,7 @@ static void check_explained(const wlm_plan *plan, const char *in_text, const cha
 }
 
 TEST(explain_shows_the_break_even) {
-  HELD(bench) b;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   plant_both(&b);
   wlm_plan *plan = plan_for(&b, 1);
   check_explained(
@@ -310,8 +303,7 @@ TEST(explain_shows_the_break_even) {
 /* ---- executing ----------------------------------------------------------------------------------------- */
 
 TEST(unprepared_plans_are_not_ready) {
-  HELD(bench) b;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 3, &operands));
   OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   /* a variant named by the caller may need preparation, even for a single call */
@@ -348,10 +340,9 @@ static void *call_again_and_again(void *user) {
 /* A plan that was prepared once serves many threads and new values of A. */
 TEST(one_preparation_serves_many_calls) {
   enum { THREADS = 4 };
-  HELD(bench) b;
   caller callers[THREADS];
   pthread_t threads[THREADS];
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   plant_both(&b);
   OWNED(wlm_plan) *plan = plan_for(&b, 1000000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
@@ -377,16 +368,13 @@ TEST(one_preparation_serves_many_calls) {
 /* ---- the command ---------------------------------------------------------------------------------------- */
 
 TEST(the_command_prepares) {
-  HELD(bench) b;
   command c;
-  bench_make(&b, templates, INPUT, N);
+  MAKE(bench, b, templates, INPUT, N);
   plant_both(&b);
   assert_int_equal(setenv("WARPLOOM_TEMPLATES", templates, 1), 0);
 #define COMMON "-n", "9", "--device", "host", "--db", b.database
   c = RUN(0, "run", INPUT, COMMON, "--calls", "1000", "--check", "--json");
-  assert_json_at(c.out, "$.runs[0].variant", "ready");
-  assert_json_at(c.out, "$.runs[0].prepared_bytes", "744");
-  assert_json_at(c.out, "$.verified", "1");
+  assert_json(c.out, {"$.runs[0].variant", "ready"}, {"$.runs[0].prepared_bytes", "744"}, {"$.verified", "1"});
   char *prepare = json_at(c.out, "$.runs[0].prepare_us");
   assert_true(prepare && strtod(prepare, NULL) > 0);
   free(prepare);
@@ -396,8 +384,7 @@ TEST(the_command_prepares) {
   assert_contains(c.out, "plain");
   assert_null(strstr(c.out, "prepare"));
   c = RUN(0, "explain", INPUT, COMMON, "--calls", "10");
-  assert_contains(c.out, "calls     10 expected");
-  assert_contains(c.out, "pays from 9 calls on");
+  assert_contains(c.out, "calls     10 expected", "pays from 9 calls on");
   c = RUN(2, "explain", INPUT, COMMON, "--calls", "0");
   assert_contains(c.err, "--calls must be 1 or more, not 0");
   c = RUN(0, "tune", INPUT, COMMON);

@@ -105,9 +105,9 @@ TEST(rebinds_to_other_matrices) {
     const int has_values = kind % 2, want_argmax = kind / 2;
     wlm_problem problem = problem_of(want_argmax > 0);
     if (want_argmax == 2) problem.operation = WLM_ARGMAX_GRADIENT;
-    wlm_matrix *matrix;
+    OWNED(wlm_matrix) *matrix = NULL;
     draw_matrix(&memory[0], &random, has_values);
-    wlm_plan *plan = plan_of(context, &memory[0].csr, &problem, &matrix);
+    OWNED(wlm_plan) *plan = plan_of(context, &memory[0].csr, &problem, &matrix);
     expect_as_alone(plan, &problem, &memory[0]);
     for (int i = 0; i < 20; i++) {
       drawn *d = &memory[i / 2 % 2];
@@ -116,8 +116,6 @@ TEST(rebinds_to_other_matrices) {
       assert_status(WLM_OK, wlm_plan_rebind(plan, &d->csr));
       expect_as_alone(plan, &problem, d);
     }
-    wlm_plan_destroy(plan);
-    wlm_matrix_destroy(matrix);
   }
 }
 
@@ -126,16 +124,14 @@ TEST(the_matrix_may_be_destroyed) {
   test_random random = {4};
   const wlm_problem problem = problem_of(0);
   drawn *first = calloc(1, sizeof *first);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   assert_non_null(first);
   draw_matrix(first, &random, 1);
-  wlm_plan *plan = plan_of(context, &first->csr, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &first->csr, &problem, &matrix);
   draw_matrix(&d, &random, 1);
   assert_status(WLM_OK, wlm_plan_rebind(plan, &d.csr));
   free(first);
   expect_as_alone(plan, &problem, &d);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(the_workspace_size_follows) {
@@ -231,10 +227,10 @@ TEST(refused_rebinds_change_nothing) {
   static drawn d, next;
   test_random random = {8};
   const wlm_problem problem = problem_of(1);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   draw_matrix(&d, &random, 1);
   draw_matrix(&next, &random, 1);
-  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &d.csr, &problem, &matrix);
 #define REFUSED(set, status, reason)            \
   do {                                          \
     wlm_csr csr = next.csr;                     \
@@ -254,23 +250,19 @@ TEST(refused_rebinds_change_nothing) {
 #undef REFUSED
   expect_refused(plan, NULL, WLM_ERR_INVALID_ARGUMENT, "csr");
   expect_refused(NULL, &d.csr, WLM_ERR_INVALID_ARGUMENT, "plan");
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(values_for_a_plan_without) {
   static drawn d;
   test_random random = {10};
   const wlm_problem problem = problem_of(0);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   draw_matrix(&d, &random, 0);
-  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &d.csr, &problem, &matrix);
   wlm_csr csr = d.csr;
   csr.values = d.values;
   expect_refused(plan, &csr, WLM_ERR_INVALID_ARGUMENT, "values of none, not f32");
   expect_as_alone(plan, &problem, &d);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Both of products and of messages, which may read positions only. */

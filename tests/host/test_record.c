@@ -7,13 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "core/csr/stats.h"
 #include "core/problem/spec_key.h"
 #include "core/synth/input.h"
-#include "db/store.h"
-#include "runtime/devices.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/test.h"
@@ -385,8 +381,7 @@ TEST(synthetic_matrices_have_the_types) {
       "op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none,transpose=1",
   };
   const wlm_stats wanted = {sizeof wanted, 300, 700, 2400, 40, 0, 0, 0, 8.0, 1.0, 0.1, {1, 2}};
-  HELD(bench) b;
-  bench_make(&b, "types.db", 0);
+  MAKE(bench, b, "types.db", 0);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     wlmi_spec spec, made;
     char key[WLMI_SPEC_KEY];

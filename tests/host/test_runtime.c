@@ -199,8 +199,8 @@ TEST(structs_of_a_newer_header) {
     char more[16];
   } binding = {WLM_MATRIX_OPTIONS_INIT, {0}};
   float b[COLS * N], c[ROWS * N];
-  wlm_context *context;
-  wlm_matrix *matrix, *refused;
+  OWNED(wlm_context) *context = NULL;
+  wlm_matrix *refused;
   fill_b(b);
   options.known.size = sizeof options;
   options.known.device = "host";
@@ -216,7 +216,7 @@ TEST(structs_of_a_newer_header) {
   assert_contains(wlm_error_detail(), "wlm_context_options.size");
   options.more[3] = 0;
   assert_status(WLM_OK, wlm_context_create(&options.known, &context));
-  assert_status(WLM_OK, wlm_matrix_create(context, &csr.known, &binding.known, &matrix));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(context, &csr.known, &binding.known, &matrix));
   GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem.known, &plan));
   assert_status(WLM_OK, wlm_plan_execute(plan, &args.known));
   check_sum(b, c, 1);
@@ -239,8 +239,6 @@ TEST(structs_of_a_newer_header) {
   assert_contains(wlm_error_detail(), "wlm_matrix_options.size");
   problem.more[0] = 1;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_create(context, matrix, &problem.known, &plan));
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 TEST(rules_choose_by_skew) {
@@ -387,8 +385,8 @@ TEST(no_detail_after_success) {
   const wlm_csr csr = small_csr(WLM_I32);
   static _Alignas(16) char workspace[4096];
   float b[COLS * N], c[COLS * N];
-  wlm_context *context;
-  wlm_matrix *matrix;
+  OWNED(wlm_context) *context = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
   wlm_plan *plan;
   char *text;
   fill_b(b);
@@ -424,8 +422,6 @@ TEST(no_detail_after_success) {
   FINE(wlm_spmm(context, &csr, &problem, &args));
   FINE(wlm_plan_create(context, matrix, &problem, &plan));
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 TEST(device_names) {

@@ -1,7 +1,6 @@
 /* The backward passes of sampled products: transpose and sddmm of the edges that the sample of the same seed keeps, by
  * plans and by wlm_spmm. Numbers are small integers, so sums are exact in any order. */
 #include "bench/presample.h"
-#include "core/base/memory.h"
 #include "core/base/random.h"
 #include "core/csr/shares.h"
 #include "core/reference/gradient.h"

@@ -1,7 +1,6 @@
 /* Tuning, online tuning and training while allocation k fails, alone or with all behind it: the call succeeds or
  * returns WLM_ERR_OUT_OF_MEMORY, and data that it stored never prevents the same call or a product later. k = 1, 2, ...
  * up to the last allocation of a call: each of the first few, then fewer. WARPLOOM_FULL: more of them. */
-#include "db/store.h"
 #include "support/command.h"
 #include "support/drawn.h"
 #include "support/failing_malloc.h"
@@ -25,12 +24,11 @@ static wlm_status tune(void) {
 }
 
 static wlm_status tune_online(void) {
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   const wlm_execute_args args = call();
   wlm_status status = wlm_plan_create_online(context, matrix, &problem, NULL, &plan);
   for (int i = 0; i < 40 && status == WLM_OK; i++) status = wlm_plan_execute(plan, &args);
   if (status == WLM_OK) status = wlm_plan_online_close(plan);
-  wlm_plan_destroy(plan);
   return status;
 }
 

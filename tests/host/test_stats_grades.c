@@ -5,7 +5,6 @@
 
 #include "core/problem/cell.h"
 #include "core/synth/input.h"
-#include "db/store.h"
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 #include "support/calls.h"
@@ -194,14 +193,13 @@ TEST(equal_sizes_do_not_match) {
 TEST(no_fingerprint_is_no_match) {
   const wlm_csr csr = csr_of(&b.csr);
   wlm_stats stats = test_stats_of(&b.csr);
-  wlm_context *context;
+  OWNED(wlm_context) *context = NULL;
   stats.rows += 5;
   plant(&stats, slowest_by_rule, 2);
   context = open_again();
   stats = test_stats_of(&b.csr);
   stats.fingerprint[0] = stats.fingerprint[1] = 0;
   expect_step(context, &csr, WLM_STATS_GIVEN, &stats, "similar", NULL);
-  wlm_context_destroy(context);
 }
 
 /* ---- decisions -------------------------------------------------------------------------------------------- */

@@ -119,10 +119,9 @@ static int compute_in_child(product *p, const float *expected, size_t size) {
 }
 
 TEST(a_forked_child_computes) {
-  HELD(product) p;
   int how;
   omp_set_num_threads(3);
-  product_make(&p, MOST_ROWS, DEGREE);
+  MAKE(product, p, MOST_ROWS, DEGREE);
   assert_status(WLM_OK, product_run(&p));
   const size_t size = sizeof *p.c * MOST_ROWS * N;
   FREED float *expected = array(size, 1);

@@ -2,7 +2,6 @@
  * rows and columns empty, values that change in place; and the transpose of a transpose. */
 #include <pthread.h>
 
-#include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "core/reference/reference.h"
 #include "runtime/context.h"
@@ -104,18 +103,16 @@ static void check(const fixture *f, const wlm_plan *plan, wlm_problem problem) {
 TEST(every_shape_and_family) {
   static const char *const variants[] = {NULL, "host_row/rows=16,tile=32", "host_nnz/nonzeros=1024,tile=32"};
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    HELD(fixture) f;
-    fixture_make(&f, shape);
+    MAKE(fixture, f, shape);
     for (int type = WLM_I32; type <= WLM_I64; type++) {
       wlm_csr csr = view_of(&f, (wlm_index)type);
       OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
       for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         wlm_problem problem = transposed(i == 1 ? WLM_DIV : WLM_MUL, i == 2 ? WLM_MAX : WLM_SUM);
-        wlm_plan *plan;
+        OWNED(wlm_plan) *plan = NULL;
         assert_status(WLM_OK, variants[i] ? wlm_plan_create_variant(bare_host, matrix, &problem, variants[i], &plan)
                                           : wlm_plan_create(bare_host, matrix, &problem, &plan));
         check(&f, plan, problem);
-        wlm_plan_destroy(plan);
       }
     }
   }
@@ -124,8 +121,7 @@ TEST(every_shape_and_family) {
 /* Compares the pattern and the order with the slow transpose, and transposes back. */
 TEST(twice_gives_the_matrix) {
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    HELD(fixture) f;
-    fixture_make(&f, shape);
+    MAKE(fixture, f, shape);
     wlm_csr csr = view_of(&f, WLM_I32), back = WLM_CSR_INIT;
     const size_t nnz = (size_t)csr.nnz * sizeof(int32_t);
     int32_t *rowptr = wlmi_alloc((size_t)(csr.cols + 1) * 4), *colind = wlmi_alloc(nnz), *order = wlmi_alloc(nnz);
@@ -156,8 +152,7 @@ TEST(twice_gives_the_matrix) {
 }
 
 TEST(values_change_in_place) {
-  HELD(fixture) f;
-  fixture_make(&f, 0);
+  MAKE(fixture, f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
@@ -171,16 +166,14 @@ TEST(values_change_in_place) {
 
 static void *plan_once(void *matrix) {
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   if (wlm_plan_create(bare_host, matrix, &problem, &plan) != WLM_OK) return "failed";
-  wlm_plan_destroy(plan);
   return NULL;
 }
 
 /* Many threads use one A^T. explain mentions it for the transposed plan only. */
 TEST(a_transpose_is_built_once) {
-  HELD(fixture) f;
-  fixture_make(&f, 0);
+  MAKE(fixture, f, 0);
   wlm_csr csr = view_of(&f, WLM_I32);
   wlm_problem problem = transposed(WLM_MUL, WLM_SUM);
   wlmi_matrix_view first, second;

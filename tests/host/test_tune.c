@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#include "core/base/memory.h"
-#include "db/store.h"
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "support/test.h"
@@ -65,7 +63,7 @@ static wlm_status tune(bench *b, const wlm_tune_options *options) {
 
 /* Calls each with the records of the bench's database; gives the number of those that are not cold. */
 static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record *record)) {
-  wlm_store *store;
+  OWNED(wlm_store) *store = NULL;
   wlmi_measurement_record *records;
   wlm_status status = wlmi_store_open(b->database, WLMI_STORE_READ, &store);
   if (status == WLM_ERR_NOT_FOUND) return 0;
@@ -77,7 +75,6 @@ static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record
     if (each) each(&records[i]);
   }
   wlmi_measurements_free(records, count);
-  wlmi_store_close(store);
   return hot;
 }
 
@@ -340,9 +337,8 @@ static void count_unfit(const wlmi_measurement_record *record) {
 }
 
 TEST(what_does_not_fit_is_not_timed) {
-  HELD(bench) b;
   static told t;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device *device = wlmi_context_device(b.context);
   real_ops = device->ops;
   wlmi_device_ops odd = *real_ops;
@@ -361,9 +357,8 @@ TEST(what_does_not_fit_is_not_timed) {
 /* ---- stopping ------------------------------------------------------------------------------------------ */
 
 TEST(cancelled_keeps_what_it_has) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlm_tune_options options = quick(&t);
   t.stop_after = 2;
   assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
@@ -381,9 +376,8 @@ TEST(cancelled_keeps_what_it_has) {
 
 /* A budget that is over at once still gives one measurement: a tuner that is called learns something. */
 TEST(budget) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlm_tune_options options = quick(&t);
   options.budget_seconds = 1e-9;
   assert_status(WLM_OK, tune(&b, &options));
@@ -399,8 +393,7 @@ TEST(budget) {
 
 /* What the database has decides about the order, too, so each has a new one. */
 static void tune_anew(uint64_t seed, told *t) {
-  HELD(bench) b;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 32);
   wlm_tune_options options = quick(t);
   options.seed = seed;
   assert_status(WLM_OK, tune(&b, &options));
@@ -419,10 +412,9 @@ TEST(seed_orders) {
 
 /* The first is what would be chosen anyway: the rule's where nothing is known, what won before where it was tuned. */
 TEST(the_present_choice_is_measured_first) {
-  HELD(bench) b;
   static told t;
   char rule[WLMI_VARIANT_NAME], tuned[WLMI_VARIANT_NAME];
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 32);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 32);
   GET(wlmi_decision, decision, wlmi_context_choose(b.context, b.upload.matrix, &b.problem, &decision));
   assert_int_equal(decision.step, WLMI_STEP_RULE);
   snprintf(rule, sizeof rule, "%s", decision.variant);
@@ -445,10 +437,9 @@ static void count_precise(const wlmi_measurement_record *record) { precise_seen 
 
 /* What was measured stays measured: a run that was cut off is gone on with, and one that was not has nothing to do. */
 TEST(only_what_is_missing) {
-  HELD(bench) b;
   static told first, rest, nothing;
   wlmi_device_ops calm;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   plant_timer(&b, &calm);
   wlm_tune_options options = quick(&first);
   options.again = 0;
@@ -484,9 +475,8 @@ static void keep_warning(void *user, wlm_log_level level, const char *message) {
 
 /* Finalists whose samples disagree are measured again, but not for ever. */
 TEST(noise_is_measured_again) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device_ops planted;
   plant_timer(&b, &planted);
   wlm_set_log(keep_warning, NULL, WLM_LOG_WARNING);
@@ -510,9 +500,8 @@ TEST(noise_is_measured_again) {
 /* Each tuning measures one candidate. The third is a finalist in a busy moment, and in all later tunings too slow to be
  * one again; it is measured once more, and then the others have their turn. */
 TEST(short_budgets_end_after_a_busy_moment) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 16);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlmi_device_ops planted;
   plant_timer(&b, &planted);
   int64_t candidates = 0, tunings = 0;
@@ -535,12 +524,11 @@ TEST(short_budgets_end_after_a_busy_moment) {
 /* A family that is new, or one whose files changed: its candidate is measured, and the finals are played with those
  * that are known. */
 TEST(a_new_family_is_measured_alone) {
-  HELD(bench) b;
   static told t;
   const char *templates = in_folder("more");
   assert_int_equal(mkdir(templates, 0700), 0);
   add_family(templates, "old", "");
-  bench_make(&b, templates, "uniform:rows=40,d=5", 9);
+  MAKE(bench, b, templates, "uniform:rows=40,d=5", 9);
   wlmi_device_ops calm;
   plant_timer(&b, &calm);
   wlm_tune_options options = quick(&t);
@@ -574,10 +562,9 @@ TEST(a_new_family_is_measured_alone) {
 /* Jobs are waited for one by one, as they are needed; an early end leaves the others undone, and says so. */
 TEST(compiled_meanwhile) {
   enum { JOBS = 40, WAITED = 6 };
-  HELD(bench) b;
   wlmi_compile_job jobs[JOBS];
   int cancelled = 0;
-  bench_make(&b, NULL, "uniform:rows=40,d=5", 9);
+  MAKE(bench, b, NULL, "uniform:rows=40,d=5", 9);
   GET(wlmi_spec, spec, wlmi_context_spec(b.context, b.upload.matrix, &b.problem, &spec));
   OWN(wlmi_candidates, names,
       wlmi_generator_describe(wlmi_context_generator(b.context), &spec, &wlmi_context_device(b.context)->info.limits,
@@ -619,8 +606,7 @@ TEST(every_kind_of_problem) {
       {WLM_MUL, WLM_SUM, 1, 0, 4, 0, 0, WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_UNBIASED},
   };
   enum { KINDS = sizeof kinds / sizeof *kinds };
-  HELD(bench) b;
-  bench_make(&b, NULL, "twin:arxiv,scale=0.002", 0);
+  MAKE(bench, b, NULL, "twin:arxiv,scale=0.002", 0);
   for (int number = 0; number < KINDS + 2; number++) { /* the last kind also with its backward passes */
     const int i = number < KINDS ? number : KINDS - 1;
     told t;
@@ -645,18 +631,16 @@ TEST(every_kind_of_problem) {
 }
 
 TEST(nothing_to_compute) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=10,d=2", 0);
+  MAKE(bench, b, NULL, "uniform:rows=10,d=2", 0);
   wlm_tune_options options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 0);
 }
 
 TEST(invalid_options_are_refused) {
-  HELD(bench) b;
   told t;
-  bench_make(&b, NULL, "uniform:rows=10,d=2", 4);
+  MAKE(bench, b, NULL, "uniform:rows=10,d=2", 4);
   static const struct {
     size_t size;
     double budget, sample_seconds;
@@ -700,9 +684,8 @@ TEST(invalid_options_are_refused) {
 
 /* Of a matrix too large to compare whole, the rows that are compared include those that go wrong first. */
 TEST(large_matrices_are_sampled) {
-  HELD(bench) b;
   double error = -1;
-  bench_make(&b, NULL, "uniform:rows=40000,d=3", 1024);
+  MAKE(bench, b, NULL, "uniform:rows=40000,d=3", 1024);
   HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
   GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);

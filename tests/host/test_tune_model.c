@@ -1,7 +1,4 @@
 /* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
-#include "core/base/memory.h"
-#include "db/store.h"
-#include "runtime/devices.h"
 #include "runtime/forecast.h"
 #include "support/command.h"
 #include "support/host_bench.h"
@@ -86,10 +83,9 @@ TEST(the_expected_time_follows_the_model) {
       fail_msg("%s: %g us", o.list->candidates[i].variant, 1e6 * o.of.seconds[i]);
   }
   wlmi_context_forecast_release(&o);
-  wlmi_point *points;
+  WLM_FREED wlmi_point *points = NULL;
   GET(int64_t, count, wlmi_context_tuned_points(b.context, &spec, &points, &count));
   assert_int_equal(count, MATRICES);
-  wlmi_free(points);
 }
 
 /* With little time the tuner leaves out the half that the model expects to be slow; with enough time it measures

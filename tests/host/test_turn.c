@@ -106,9 +106,8 @@ static int is_held(void *user, int64_t done, int64_t total, const wlm_candidate_
 }
 
 TEST(a_tuning_holds_its_turn) {
-  HELD(bench) b;
   wlmi_turn turn;
-  bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
+  MAKE(bench, b, NULL, "uniform:rows=100,d=4", 8);
   wlm_tune_options options = TUNE_OPTIONS(.min_sample_seconds = 1e-5, .progress = is_held, .user = &b);
   ticks = 0;
   assert_status(WLM_OK, wlm_tune(b.context, b.upload.matrix, &b.problem, &b.call, &options));

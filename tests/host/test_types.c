@@ -1,6 +1,5 @@
 /* The types of B, C and the values through the public API and the command on the host device: sums of 16-bit types are
  * accumulated in f32, a checked run uses each type's own precision, and values are passed in the requested type. */
-#include "core/base/memory.h"
 #include "core/problem/element.h"
 #include "core/problem/spec.h"
 #include "core/synth/input.h"
@@ -103,8 +102,7 @@ TEST(commands) {
     assert_contains(c.out, "verified");
     RUN(0, "tune", input, "--device", "host", "-n", "8", "--type", types[i]);
     c = RUN(0, "explain", input, "--device", "host", "-n", "8", "--type", types[i]);
-    assert_contains(c.out, key);
-    assert_contains(c.out, "fingerprint");
+    assert_contains(c.out, key, "fingerprint");
   }
 }
 

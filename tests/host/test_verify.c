@@ -1,5 +1,4 @@
 /* A checked run that does not compare every row with float64: a second reference leads to errors in the others. */
-#include "core/base/memory.h"
 #include "core/synth/input.h"
 #include "support/command.h"
 #include "support/test.h"
@@ -81,9 +80,8 @@ static void assert_wrong(product *p, const char *what) {
 TEST(errors_beyond_the_rows_that_are_compared) {
   enum { MOVED = 4 };
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  HELD(product) p;
   float kept[N], *c[MOVED];
-  product_make(&p, problem, NULL);
+  MAKE(product, p, problem, NULL);
   for (int64_t i = 0, row = 1000; i < MOVED; i++, row++) {
     row = unseen_row(&p, row);
     c[i] = p.c + row * p.ldc;
@@ -105,9 +103,8 @@ TEST(errors_beyond_the_rows_that_are_compared) {
 /* The larger tolerance for other libraries: errors of a few tolerances pass, of many do not. */
 TEST(baselines_have_a_larger_tolerance) {
   const wlm_problem problem = WLM_PROBLEM_INIT;
-  HELD(product) p;
   double error;
-  product_make(&p, problem, NULL);
+  MAKE(product, p, problem, NULL);
   const int64_t rows[] = {0, unseen_row(&p, 1000)}; /* only the second reference leads to the second one */
   for (int i = 0; i < 2; i++) {
     float *element = p.c + rows[i] * p.ldc + COLUMN, right = *element, off = 1e-6f;
@@ -177,8 +174,7 @@ TEST(operators) {
                                   .transpose = cases[i].transpose, .sampling.sample = cases[i].sample,
                                   .sampling.width = cases[i].sample ? 16 : 0);
     wlm_execute_args call = EXECUTE_ARGS(.beta = cases[i].beta, .ldc = N + 1);
-    HELD(product) p;
-    product_make(&p, problem, &call);
+    MAKE(product, p, problem, &call);
     assert_int_equal(p.rows, ROWS);
     const int64_t row = unseen_row(&p, 3000);
     float *element = p.c + row * p.ldc + COLUMN, kept = *element;
@@ -194,8 +190,7 @@ TEST(positions_are_exact) {
   for (int transpose = 0; transpose < 2; transpose++) {
     wlm_problem problem = PROBLEM(.reduce = WLM_MIN, .want_argmax = 1, .transpose = transpose);
     wlm_execute_args call = EXECUTE_ARGS(.ldc = N + 3);
-    HELD(product) p;
-    product_make(&p, problem, &call);
+    MAKE(product, p, problem, &call);
     int32_t *arg = wlmi_operands_find(&p.operands, "argmax")->buffer.memory;
     arg[N] ^= 1; /* beyond the columns */
     GET(double, error, wlmi_verify_result(p.verifier, &error));

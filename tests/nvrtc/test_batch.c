@@ -1,7 +1,6 @@
 /* Kernels of batches and of column-major arrays: some candidates of each family compile, use no more registers and
  * spill no more than family.lua allows, and copy no arguments to local memory, for several architectures, widths and
  * types. */
-#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "support/emit_fixture.h"
 #include "support/test.h"

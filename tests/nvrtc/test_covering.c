@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "support/covering.h"
 #include "support/emit_fixture.h"
@@ -180,12 +179,11 @@ static const char table[] = WLM_SOURCE_DIR "/tests/nvrtc/registers.tsv";
 
 /* "V12.4.131", from the comment at the top of its PTX: nvrtcVersion leaves out the last number. */
 static void nvrtc_build(char *build, size_t size) {
-  char *ptx;
+  WLM_FREED char *ptx = NULL;
   GET(size_t, ptx_size, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx, &ptx_size));
   const char *at = strstr(ptx, ", V");
   assert_non_null(at);
   snprintf(build, size, "%.*s", (int)strcspn(at + 2, "\n\r "), at + 2);
-  wlmi_free(ptx);
 }
 
 TEST(registers_are_those_of_the_table) {

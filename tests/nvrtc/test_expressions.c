@@ -4,7 +4,6 @@
 #include "support/expressions.h"
 #include "support/test.h"
 
-#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
@@ -15,12 +14,11 @@ TEST(every_function) {
   test_needs_nvrtc();
   HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, &spec, &emit_cuda, &program));
   for (int i = 0; i < 3; i++) {
-    void *cubin;
+    WLM_FREED void *cubin = NULL;
     size_t size;
     HELD(wlmi_text) log = {0};
     if (wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
       fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
-    wlmi_free(cubin);
   }
 }
 

@@ -4,9 +4,7 @@
 #include "support/emit_fixture.h"
 #include "support/test.h"
 
-#include "core/base/memory.h"
 #include "exported/tables.h"
-#include "generator/generator.h"
 #include "runtime/cuda/nvrtc.h"
 
 static const char variant[] = "row_crc/cf=1,rows=4";
@@ -40,7 +38,7 @@ TEST(compiles_for_each_architecture) {
   test_needs_nvrtc();
   for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
     HELD(wlmi_program) program;
-    void *cubin;
+    WLM_FREED void *cubin = NULL;
     size_t size;
     HELD(wlmi_text) log = {0};
     char target[32];
@@ -53,7 +51,6 @@ TEST(compiles_for_each_architecture) {
     assert_non_null(strstr(log.data, target));
     assert_non_null(strstr(log.data, "registers"));
     assert_non_null(strstr(log.data, "0 bytes spill stores"));
-    wlmi_free(cubin);
   }
 }
 
@@ -189,10 +186,9 @@ TEST(kernels_wait_for_fresh_patterns) {
 static void *compile_again(void *user) {
   const wlmi_program *program = user;
   for (int i = 0; i < 3; i++) {
-    void *cubin;
+    WLM_FREED void *cubin = NULL;
     size_t size;
     if (wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, NULL) != WLM_OK) return NULL;
-    wlmi_free(cubin);
   }
   return user;
 }

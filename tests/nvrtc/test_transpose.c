@@ -1,7 +1,5 @@
 /* The kernels that belong to no family compile with NVRTC and do not spill: building A^T and CSR from coordinates, for
  * every type of index, measuring stats, and gradients by argmax. */
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/cuda/nvrtc.h"
 #include "support/backward_check.h"
 #include "support/emit_fixture.h"

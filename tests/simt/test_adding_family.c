@@ -2,7 +2,6 @@
  * compiles it with NVRTC if there is one, and runs it as fibers against float64. */
 #include <omp.h>
 
-#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "simt/shim/simt_device.h"
 #include "support/covering.h"
@@ -44,7 +43,7 @@ TEST(test_the_example_works) {
   emit_write(&folder, "row_plain", "kernel.cu.in", kernel);
   OWN(wlmi_generator, generator, wlmi_generator_create(folder.path, &generator));
   folder_remove(&folder);
-  GET(wlmi_device *, device, simt_device_open(&device));
+  OWN(wlmi_device, device, simt_device_open(&device));
   GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
   int64_t checked = 0;
   for (int64_t i = 0; i < set.count; i++) {
@@ -61,7 +60,6 @@ TEST(test_the_example_works) {
   }
   assert_int_equal(checked, 3); /* rows = 1, 2, 4 */
   covering_release(&set);
-  device->ops->close(device);
 }
 
 int main(void) {

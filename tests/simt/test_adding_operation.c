@@ -2,7 +2,6 @@
  * gradient that agrees with its difference quotient, and its text and gradients agree with float64 in every family. */
 #include <omp.h>
 
-#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
 #include "support/command.h"

@@ -7,14 +7,12 @@
 static void before_run(void *user, int run) { simt_device_seed(user, (uint64_t)run + 1); }
 
 TEST(every_problem) {
-  GET(wlmi_device *, device, simt_device_open(&device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_device, device, simt_device_open(&device));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < backward_problem_count(); number++) {
     const wlmi_spec spec = backward_problem(number);
     const kernel_check check = {device, &spec, 3, before_run, device, (uint64_t)number + 1};
     wlm_status status = backward_check(&check, generator);
     if (status != WLM_OK) fail_msg("problem %d: %s", number, wlm_error_detail());
   }
-  wlmi_generator_destroy(generator);
-  device->ops->close(device);
 }

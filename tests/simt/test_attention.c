@@ -1,6 +1,5 @@
 /* Cases that the covering set may miss: attention and its gradient with every family, and with heads that fit a group
  * of lanes, no vector, or no group. */
-#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"

@@ -1,7 +1,5 @@
 /* The kernels that convert coordinates to CSR, as fibers under ASan and UBSan: every list of support/coo_check.h, in
  * memory of exactly the needed size, and lists for which `sorted` is set wrongly. */
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/coo_check.h"

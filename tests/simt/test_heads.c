@@ -1,6 +1,5 @@
 /* Cases that the covering set may miss: every family with several values per edge, also transposed, and with numbers of
  * columns per head that no vector or the widest vector divides. */
-#include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
 #include "support/test.h"
@@ -16,8 +15,8 @@ static const struct point {
               {WLM_SDDMM, 128, 8, WLM_F32, WLM_I32, 0, 2}, {WLM_SDDMM, 66, 2, WLM_F64, WLM_I64, 0, 2}};
 
 TEST(every_family) {
-  GET(wlmi_device *, device, simt_device_open(&device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_device, device, simt_device_open(&device));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   simt_device_seed(device, 3);
   for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
     wlm_problem problem = PROBLEM(.operation = points[i].operation, .n = points[i].n, .heads = points[i].heads,
@@ -26,6 +25,4 @@ TEST(every_family) {
     GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
     assert_true(kernel_check_families(device, generator, &spec, 1, 3) >= points[i].families);
   }
-  wlmi_generator_destroy(generator);
-  device->ops->close(device);
 }

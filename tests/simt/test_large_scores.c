@@ -2,8 +2,6 @@
  * other order of adding would give another weight. */
 #include <omp.h>
 
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
 #include "support/bare_plan.h"

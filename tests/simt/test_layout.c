@@ -1,7 +1,5 @@
 /* The kernels that copy between columns and rows, as fibers under ASan and UBSan: every size of element, arrays of
  * exactly the needed size around the edges of tiles, and nothing written between columns. */
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"

@@ -1,6 +1,5 @@
 /* Messages with every family: operands of each place and width, results of each kind, heads that fit a group of lanes,
  * no vector, or no group. */
-#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
@@ -120,16 +119,14 @@ static void check_features(wlmi_device *device, int families) {
 }
 
 TEST(every_family_of_cuda) {
-  GET(wlmi_device *, device, simt_device_open(&device));
+  OWN(wlmi_device, device, simt_device_open(&device));
   simt_device_seed(device, 3);
   check_points(device, 3);
   check_features(device, 3);
-  device->ops->close(device);
 }
 
 TEST(every_family_of_the_host) {
-  GET(wlmi_device *, device, wlmi_host_device_open(&device));
+  OWN(wlmi_device, device, wlmi_host_device_open(&device));
   check_points(device, 2);
   check_features(device, 2);
-  device->ops->close(device);
 }

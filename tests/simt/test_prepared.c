@@ -3,7 +3,6 @@
  * matrices the tiles and the order of rows that a plan must have are checked, too. */
 #include <omp.h>
 
-#include "core/base/memory.h"
 #include "simt/shim/simt_device.h"
 #include "support/bare_plan.h"
 #include "support/emit_fixture.h"

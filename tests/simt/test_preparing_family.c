@@ -2,7 +2,6 @@
  * the stated size; and broken versions of it, whose errors the kernel check must find. */
 #include <omp.h>
 
-#include "core/base/memory.h"
 #include "runtime/cuda/nvrtc.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"
@@ -97,10 +96,9 @@ static int check_past(const void *user) {
 }
 
 TEST(writes_past_prepared_memory_are_found) {
-  char *said;
+  WLM_FREED char *said = NULL;
   assert_int_not_equal(test_in_child(check_past, NULL, &said), 0);
   assert_contains(said, "heap-buffer-overflow");
-  wlmi_free(said);
 }
 
 TEST(unprepared_blocks_are_found) { assert_status(WLM_ERR_MISMATCH, check("starts/prepares=part", 1)); }

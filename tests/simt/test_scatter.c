@@ -1,6 +1,5 @@
 /* Cases that the covering set may miss: every variant of the families that walk A itself for a product with A^T, in
  * place and through the workspace, with and without a last pass, with heads and with vectors of every width. */
-#include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
 #include "support/parallel.h"
@@ -88,8 +87,8 @@ TEST(every_variant) {
 TEST(other_problems_are_refused) {
   const char *const variant = "scatter/lanes=16,vector=4,share=32";
   const char *const says[] = {"", "transposed products alone", "not deterministic", "atomic form", "atomic form"};
-  GET(wlmi_device *, device, simt_device_open(&device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_device, device, simt_device_open(&device));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int i = 0; i < 5; i++) {
     wlmi_spec spec = spec_of(&points[0]);
     HELD(wlmi_text) reason = {0};
@@ -100,6 +99,4 @@ TEST(other_problems_are_refused) {
     if (!i) assert_int_equal(reason.size, 0);
     if (i) assert_contains(reason.data, says[i]);
   }
-  wlmi_generator_destroy(generator);
-  device->ops->close(device);
 }

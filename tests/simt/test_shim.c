@@ -3,8 +3,6 @@
 #include <omp.h>
 #include <unistd.h>
 
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/db_fixture.h"
 #include "support/kernel_check.h"
@@ -182,11 +180,10 @@ TEST(test_mistakes_are_caught) {
       {{"c[lane] = __shfl_down_sync(0xffffffffu, lane, 1, 12);\n", 1, 32, 0}, "the width 12 is no power of 2"},
   };
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-    char *said;
+    WLM_FREED char *said = NULL;
     int code = test_in_child(run_mistake, &mistakes[i].kernel, &said);
     if (code == 0 || !strstr(said, mistakes[i].message))
       fail_msg("mistake %zu: exit status %d, expected \"%s\" in: %s", i, code, mistakes[i].message, said);
-    wlmi_free(said);
   }
 }
 

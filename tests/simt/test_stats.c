@@ -1,7 +1,5 @@
 /* Compares the kernel that measures row statistics, run as fibers under ASan and UBSan, with the host's computation. */
-#include "core/base/memory.h"
 #include "core/csr/stats.h"
-#include "generator/generator.h"
 #include "runtime/stats_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"
@@ -82,8 +80,7 @@ static void check_lengths(const meter *m, const int64_t *length, int64_t rows, u
 
 static void with_both_types(void (*body)(const meter *m)) {
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    HELD(meter) m;
-    meter_make(&m, (wlm_index)type);
+    MAKE(meter, m, (wlm_index)type);
     body(&m);
   }
 }
@@ -162,8 +159,7 @@ static void wrong_rowptr(const meter *m) {
 }
 
 TEST(wide_wrong_rowptr) {
-  HELD(meter) m;
-  meter_make(&m, WLM_I64);
+  MAKE(meter, m, WLM_I64);
   const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
   wlm_csr csr = CSR(.rows = 3, .nnz = 5, .rowptr = rowptr, .rowptr_type = WLM_I64);
   wlm_stats stats;

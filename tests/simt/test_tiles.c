@@ -4,7 +4,6 @@
  * items. Where n fills a part of a block of row_crc, the block walks its rows several times. */
 #include <omp.h>
 
-#include "generator/generator.h"
 #include "simt/shim/simt_device.h"
 #include "support/kernel_check.h"
 #include "support/test.h"
@@ -22,7 +21,7 @@ static void order(void *user, int run) { simt_device_seed(user, (uint64_t)run + 
 static void check_cases(const tile_case *cases, size_t count, int processors, const char *large, const char *small) {
   omp_set_num_threads(1);
   OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-  GET(wlmi_device *, device, simt_device_open(&device));
+  OWN(wlmi_device, device, simt_device_open(&device));
   wlmi_limits limits = device->info.limits;
   limits.processors = processors;
   for (size_t i = 0; i < count; i++) {
@@ -35,7 +34,6 @@ static void check_cases(const tile_case *cases, size_t count, int processors, co
     assert_true(told > 0 || !large);
     assert_status(WLM_OK, kernel_check_program(&(kernel_check){device, &spec, 2, order, device, i + 1}, &program));
   }
-  device->ops->close(device);
 }
 
 TEST(test_several_tiles_a_block) {

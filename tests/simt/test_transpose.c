@@ -1,9 +1,7 @@
 /* Compares the kernels that build A^T, run as fibers under ASan and UBSan, with the host's counting sort: equal bits
  * for every order of blocks, warps and lanes. */
-#include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
-#include "generator/generator.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/shapes.h"
@@ -99,8 +97,7 @@ static wlm_csr view_of(const wlmi_csr_host *a, const void *rowptr, wlm_index typ
 TEST(every_shape) {
   for (int kind = 0; kind < 4; kind++) {
     const wlm_index type = kind % 2 ? WLM_I64 : WLM_I32;
-    HELD(sorter) s;
-    sorter_make(&s, type, kind / 2);
+    MAKE(sorter, s, type, kind / 2);
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
       HOLD(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
@@ -116,8 +113,7 @@ TEST(every_shape) {
 TEST(wide_matrices) {
   static const int64_t widths[] = {1, 256, 257, 70000};
   enum { ROWS = 50, EACH = 60 };
-  HELD(sorter) s;
-  sorter_make(&s, WLM_I32, 0);
+  MAKE(sorter, s, WLM_I32, 0);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
     int32_t rowptr[ROWS + 1], colind[ROWS * EACH];
@@ -134,8 +130,7 @@ TEST(several_tiles) {
   enum { ROWS = 70, EACH = 300, NNZ = ROWS * EACH };
   static int32_t rowptr[ROWS + 1], colind[NNZ];
   static const int64_t widths[] = {3, 300, 100000};
-  HELD(sorter) s;
-  sorter_make(&s, WLM_I32, 1);
+  MAKE(sorter, s, WLM_I32, 1);
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
     test_random random = {w + 5};
     for (int i = 0; i <= ROWS; i++) rowptr[i] = i * EACH;

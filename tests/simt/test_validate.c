@@ -1,6 +1,4 @@
 /* Compares the kernel that validates a matrix, run as fibers under ASan and UBSan, with the host's validation. */
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/validate.h"
 #include "simt/shim/simt_device.h"
 #include "support/emit_fixture.h"

@@ -85,17 +85,15 @@ static double draw_value(const operands *o, test_random *random) {
 
 static wlm_status make_array(operands *o, int which, size_t size, int64_t lines, int64_t ld) {
   array *x = &o->arrays[which];
-  wlm_status status;
   x->size = size;
   x->lines = lines;
   x->ld = ld;
-  WLM_TRY(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->host));
+  WLM_CHECK(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->host));
   memset(x->host, 0xff, bytes(x));
-  if (!is_output(x)) goto done;
-  WLM_TRY(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->after));
-  WLM_TRY(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->first));
-done:
-  return status;
+  if (!is_output(x)) return WLM_OK;
+  WLM_CHECK(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->after));
+  WLM_CHECK(wlmi_alloc_array(1, bytes(x) + 1, "operand", (void **)&x->first));
+  return WLM_OK;
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------------------- */
@@ -116,8 +114,7 @@ static int ascending(const void *left, const void *right) {
 static wlm_status make_order_of_transpose(operands *o) {
   const wlmi_csr_host *a = &o->a;
   WLM_FREED int64_t *next = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(a->cols + 1, sizeof *next, "order", (void **)&next));
+  WLM_CHECK(wlmi_alloc_array(a->cols + 1, sizeof *next, "order", (void **)&next));
   for (int64_t row = 0; row < a->rows; row++)
     qsort(a->colind + a->rowptr[row], (size_t)(a->rowptr[row + 1] - a->rowptr[row]), sizeof *a->colind, ascending);
   memset(o->a_rowptr, 0, (size_t)(a->cols + 1) * sizeof *o->a_rowptr);
@@ -125,15 +122,13 @@ static wlm_status make_order_of_transpose(operands *o) {
   for (int64_t row = 0; row < a->cols; row++) o->a_rowptr[row + 1] += o->a_rowptr[row];
   memcpy(next, o->a_rowptr, (size_t)(a->cols + 1) * sizeof *next);
   for (int64_t p = 0; p < a->nnz; p++) o->order[p] = next[a->colind[p]]++;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The edges of the gradient of attention are in any order; those of a transposed message must be of one A. */
 static wlm_status make_order(operands *o, test_random *random) {
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *o->order, "order", (void **)&o->order));
-  WLM_TRY(wlmi_alloc_array(a_rows(o) + 1, sizeof *o->a_rowptr, "rowptr", (void **)&o->a_rowptr));
+  WLM_CHECK(wlmi_alloc_array(o->a.nnz, sizeof *o->order, "order", (void **)&o->order));
+  WLM_CHECK(wlmi_alloc_array(a_rows(o) + 1, sizeof *o->a_rowptr, "rowptr", (void **)&o->a_rowptr));
   if (is_message(o) && walks_transpose(o)) return make_order_of_transpose(o);
   for (int64_t q = 0; q < o->a.nnz; q++) {
     const int64_t other = walks_transpose(o) ? (int64_t)test_draw(random, (uint64_t)q + 1) : q;
@@ -141,39 +136,34 @@ static wlm_status make_order(operands *o, test_random *random) {
     o->order[other] = q;
   }
   for (int64_t i = 0; i <= a_rows(o); i++) o->a_rowptr[i] = walks_transpose(o) ? 0 : o->a.rowptr[i];
-done:
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status make_pattern(operands *o, test_random *random) {
   const int64_t edges = o->a.nnz + o->rowless;
   const size_t offset = wlmi_index_size(o->spec.rowptr_type), index = wlmi_index_size(o->spec.colind_type);
-  wlm_status status;
-  WLM_TRY(make_order(o, random));
-  WLM_TRY(make_array(o, ROWPTR, offset, o->a.rows + 1, 1));
-  WLM_TRY(make_array(o, COLIND, index, edges, 1));
-  WLM_TRY(make_array(o, ORDER, offset, o->a.nnz, 1));
-  WLM_TRY(make_array(o, A_ROWPTR, offset, a_rows(o) + 1, 1));
+  WLM_CHECK(make_order(o, random));
+  WLM_CHECK(make_array(o, ROWPTR, offset, o->a.rows + 1, 1));
+  WLM_CHECK(make_array(o, COLIND, index, edges, 1));
+  WLM_CHECK(make_array(o, ORDER, offset, o->a.nnz, 1));
+  WLM_CHECK(make_array(o, A_ROWPTR, offset, a_rows(o) + 1, 1));
   for (int64_t i = 0; i <= o->a.rows; i++) put_index(&o->arrays[ROWPTR], i, o->a.rowptr[i] + o->spec.base);
   for (int64_t i = 0; i <= a_rows(o); i++) put_index(&o->arrays[A_ROWPTR], i, o->a_rowptr[i] + o->spec.base);
   for (int64_t p = 0; p < edges; p++)
     put_index(&o->arrays[COLIND], p, (p < o->a.nnz ? o->a.colind[p] : 0) + o->spec.base);
   for (int64_t q = 0; q < o->a.nnz; q++) put_index(&o->arrays[ORDER], q, o->order[q]);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* How often the samples of A's rows take each edge of op(A), of a message. */
 static wlm_status make_shares(operands *o) {
   const wlmi_csr_host sampled = {.rows = a_rows(o), .nnz = o->a.nnz, .rowptr = o->a_rowptr};
   WLM_FREED wlmi_edge_share *shares = NULL;
-  wlm_status status = WLM_OK;
-  if (!is_message(o) || o->spec.problem.sampling.sample == WLM_SAMPLE_NONE) return status;
-  WLM_TRY(wlmi_sample_shares(&sampled, &o->spec.problem, o->call.args.seed, &shares));
-  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *shares, "shares", (void **)&o->a.shares));
+  if (!is_message(o) || o->spec.problem.sampling.sample == WLM_SAMPLE_NONE) return WLM_OK;
+  WLM_CHECK(wlmi_sample_shares(&sampled, &o->spec.problem, o->call.args.seed, &shares));
+  WLM_CHECK(wlmi_alloc_array(o->a.nnz, sizeof *shares, "shares", (void **)&o->a.shares));
   for (int64_t p = 0; p < o->a.nnz; p++) o->a.shares[p] = shares[o->order[p]];
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Of attention, masks some edges, and all of some rows. */
@@ -182,10 +172,9 @@ static wlm_status make_values(operands *o, test_random *random) {
   const int masks = wlmi_is_attention(&o->spec.problem);
   const wlm_type type = o->spec.value_type;
   array *x = &o->arrays[VALUES];
-  wlm_status status = WLM_OK;
   if (!o->spec.has_values) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(o->a.nnz * heads, sizeof(float), "values", (void **)&o->a.values));
-  WLM_TRY(make_array(o, VALUES, wlmi_type_size(type), o->a.nnz + o->rowless, heads));
+  WLM_CHECK(wlmi_alloc_array(o->a.nnz * heads, sizeof(float), "values", (void **)&o->a.values));
+  WLM_CHECK(make_array(o, VALUES, wlmi_type_size(type), o->a.nnz + o->rowless, heads));
   for (int64_t i = o->a.nnz * heads; i < x->lines * heads; i++)
     wlmi_element_put(type, x->host, i, draw_value(o, random));
   for (int64_t row = 0; row < o->a.rows; row++) {
@@ -195,8 +184,7 @@ static wlm_status make_values(operands *o, test_random *random) {
       wlmi_element_put(type, x->host, o->order[i / heads] * heads + i % heads, (double)o->a.values[i]);
     }
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 static int reads_positions(const operands *o) {
@@ -210,10 +198,9 @@ static wlm_status draw_winners(operands *o, test_random *random) {
   const wlm_problem *p = &o->spec.problem;
   const int64_t rows = p->transpose ? o->a.cols : o->a.rows;
   WLM_FREED uint64_t *seen = NULL;
-  wlm_status status = WLM_OK;
-  if (!reads_positions(o)) return status;
-  WLM_TRY(wlmi_alloc_array(rows * p->n, sizeof *o->winners, "positions", (void **)&o->winners));
-  WLM_TRY(wlmi_alloc_array(rows, sizeof *seen, "counts", (void **)&seen));
+  if (!reads_positions(o)) return WLM_OK;
+  WLM_CHECK(wlmi_alloc_array(rows * p->n, sizeof *o->winners, "positions", (void **)&o->winners));
+  WLM_CHECK(wlmi_alloc_array(rows, sizeof *seen, "counts", (void **)&seen));
   for (int64_t i = 0; i < rows * p->n; i++) o->winners[i] = -1;
   for (int64_t i = 0; i < rows; i++) seen[i] = 0;
   for (int64_t row = 0; row < o->a.rows; row++)
@@ -223,8 +210,7 @@ static wlm_status draw_winners(operands *o, test_random *random) {
       for (int64_t j = 0; j < p->n; j++)
         if (!test_draw(random, seen[i])) o->winners[i * p->n + j] = o->order[e];
     }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- the arrays of the table ------------------------------------------------------------------------------ */
@@ -241,16 +227,14 @@ static void used_release(used *u) {
 
 static wlm_status mark_used(const operands *o, used *u) {
   WLM_FREED wlmi_edge_share *shares = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(o->a.rows, 1, "rows", (void **)&u->rows));
-  WLM_TRY(wlmi_alloc_array(o->a.cols, 1, "columns", (void **)&u->cols));
-  if (is_of(o, WLM_SDDMM)) WLM_TRY(wlmi_sample_shares(&o->a, &o->spec.problem, o->call.args.seed, &shares));
+  WLM_CHECK(wlmi_alloc_array(o->a.rows, 1, "rows", (void **)&u->rows));
+  WLM_CHECK(wlmi_alloc_array(o->a.cols, 1, "columns", (void **)&u->cols));
+  if (is_of(o, WLM_SDDMM)) WLM_CHECK(wlmi_sample_shares(&o->a, &o->spec.problem, o->call.args.seed, &shares));
   memset(u->cols, 0, (size_t)o->a.cols);
   for (int64_t row = 0; row < o->a.rows; row++) u->rows[row] = o->a.rowptr[row + 1] > o->a.rowptr[row];
   for (int64_t p = 0; p < o->a.nnz; p++)
     if (!shares || shares[p].times) u->cols[o->a.colind[p]] = 1;
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Whether a kernel may read an element. Of messages this holds for lines of every width, of other operations for those
@@ -315,19 +299,17 @@ static int64_t ld_of(const wlmi_array *row, test_random *random, call *c) {
 static wlm_status make_one(operands *o, test_random *random, int i, const used *u, int wide) {
   const wlmi_array *row = &o->table.list[i];
   array *x = &o->arrays[OF_TABLE + i];
-  wlm_status status;
   if (row->need == WLMI_NEED_REFUSED) return WLM_OK;
   x->row = row;
   x->type = wlmi_array_type(row, &o->spec.problem);
-  WLM_TRY(make_array(o, OF_TABLE + i, row->size, wlmi_array_lines(row, a_rows(o), a_cols(o), o->a.nnz + o->rowless),
-                     ld_of(row, random, &o->call)));
+  WLM_CHECK(make_array(o, OF_TABLE + i, row->size, wlmi_array_lines(row, a_rows(o), a_cols(o), o->a.nnz + o->rowless),
+                       ld_of(row, random, &o->call)));
   if (row->is_output)
     fill_old(o, random, x);
   else
     fill(o, random, x, u);
   if (wide && !row->is_output) widen(random, x);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* The call with arrays of the host, which the references read. */
@@ -343,12 +325,11 @@ static void make_host(operands *o) {
 /* The edges of A from those of A^T. */
 static wlm_status transpose(const operands *o, wlmi_csr_host *a) {
   const int64_t heads = o->spec.problem.heads;
-  int64_t *next = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(a->rows + 1, sizeof *next, "rows", (void **)&next));
-  WLM_TRY(wlmi_alloc_array(a->rows + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
-  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
-  if (o->a.values) WLM_TRY(wlmi_alloc_array(a->nnz * heads, sizeof *a->values, "values", (void **)&a->values));
+  WLM_FREED int64_t *next = NULL;
+  WLM_CHECK(wlmi_alloc_array(a->rows + 1, sizeof *next, "rows", (void **)&next));
+  WLM_CHECK(wlmi_alloc_array(a->rows + 1, sizeof *a->rowptr, "rowptr", (void **)&a->rowptr));
+  WLM_CHECK(wlmi_alloc_array(a->nnz, sizeof *a->colind, "colind", (void **)&a->colind));
+  if (o->a.values) WLM_CHECK(wlmi_alloc_array(a->nnz * heads, sizeof *a->values, "values", (void **)&a->values));
   memset(a->rowptr, 0, (size_t)(a->rows + 1) * sizeof *a->rowptr);
   for (int64_t e = 0; e < a->nnz; e++) a->rowptr[o->a.colind[e] + 1]++;
   for (int64_t row = 0; row < a->rows; row++) a->rowptr[row + 1] += a->rowptr[row];
@@ -359,9 +340,7 @@ static wlm_status transpose(const operands *o, wlmi_csr_host *a) {
       a->colind[to] = (int32_t)k;
       if (a->values) memcpy(a->values + to * heads, o->a.values + e * heads, (size_t)heads * sizeof *a->values);
     }
-done:
-  wlmi_free(next);
-  return status;
+  return WLM_OK;
 }
 
 /* The gradient's largest scores and scales are those of the edges of A: what the reference gives for A. */
@@ -374,18 +353,16 @@ static wlm_status fill_softmax(operands *o) {
   WLM_FREED double *softmax = NULL;
   const wlmi_attention_walk walk = {a, &forward, &o->host.args, NULL};
   const wlm_type sums = wlmi_accumulator_type(p->dense_type);
-  wlm_status status;
   forward.operation = WLM_ATTENTION;
   forward.transpose = forward.dropout = 0;
-  if (!is_rows(o)) WLM_TRY(transpose(o, &made));
-  WLM_TRY(wlmi_alloc_array(a->rows * p->n, sizeof *c, "C", (void **)&c));
-  WLM_TRY(wlmi_alloc_array(2 * a->rows * p->heads, sizeof *softmax, "softmax", (void **)&softmax));
+  if (!is_rows(o)) WLM_CHECK(transpose(o, &made));
+  WLM_CHECK(wlmi_alloc_array(a->rows * p->n, sizeof *c, "C", (void **)&c));
+  WLM_CHECK(wlmi_alloc_array(2 * a->rows * p->heads, sizeof *softmax, "softmax", (void **)&softmax));
   const wlmi_reference_result results[WLM_MAX_RESULTS] = {{.value = c}, [WLMI_RESULT_OF_SOFTMAX] = {.value = softmax}};
-  WLM_TRY(wlmi_reference_attention(&walk, NULL, a->rows, NULL, results));
+  WLM_CHECK(wlmi_reference_attention(&walk, NULL, a->rows, NULL, results));
   for (int64_t i = 0; i < 2 * a->rows * p->heads; i++)
     wlmi_element_put(sums, (void *)(uintptr_t)o->host.attention.softmax, i, softmax[i]);
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Everything of the call but its arrays. Messages have neither alpha, beta, nor leading dimensions there, and gradients
@@ -413,28 +390,25 @@ static void make_call(operands *o, test_random *random) {
 
 static wlm_status operands_make(const kernel_check *check, int64_t step, int shape, test_random *random, operands *o) {
   HELD(used) u = {0};
-  wlm_status status;
   *o = (operands){.shape = test_shape_name(shape), .spec = *check->spec};
   const wlm_problem *p = &o->spec.problem;
   const int wide = wlmi_is_attention(p) && test_draw(random, 2);
-  if (is_message(o)) WLM_TRY(wlmi_message_parse(o->spec.custom, &o->message));
-  WLM_TRY(wlmi_arrays_make(&o->spec, &o->table));
+  if (is_message(o)) WLM_CHECK(wlmi_message_parse(o->spec.custom, &o->message));
+  WLM_CHECK(wlmi_arrays_make(&o->spec, &o->table));
   make_call(o, random);
   /* published fastrand then takes edges of the long row repeatedly */
   const int64_t longest = is_of(o, WLM_SDDMM) && p->sampling.sample != WLM_SAMPLE_NONE ? 5 * 577 : 577;
-  WLM_TRY(test_shape_make(shape, step, longest, random, &o->a));
+  WLM_CHECK(test_shape_make(shape, step, longest, random, &o->a));
   if (!walks_transpose(o) && !is_message(o) && !is_argmax(o) && o->a.rows && o->a.cols && test_draw(random, 2))
     o->rowless = 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
-  WLM_TRY(make_pattern(o, random));
-  WLM_TRY(make_shares(o));
-  WLM_TRY(make_values(o, random));
-  WLM_TRY(draw_winners(o, random));
-  WLM_TRY(mark_used(o, &u));
-  for (int i = 0; i < o->table.count; i++) WLM_TRY(make_one(o, random, i, &u, wide));
+  WLM_CHECK(make_pattern(o, random));
+  WLM_CHECK(make_shares(o));
+  WLM_CHECK(make_values(o, random));
+  WLM_CHECK(draw_winners(o, random));
+  WLM_CHECK(mark_used(o, &u));
+  for (int i = 0; i < o->table.count; i++) WLM_CHECK(make_one(o, random, i, &u, wide));
   make_host(o);
-  if (is_backward(o)) status = fill_softmax(o);
-done:
-  return status;
+  return is_backward(o) ? fill_softmax(o) : WLM_OK;
 }
 
 static void operands_release(wlmi_device *device, operands *o) {
@@ -461,12 +435,10 @@ static void operands_release(wlmi_device *device, operands *o) {
 static wlm_status make_result(operands *o, const array *x) {
   wlmi_reference_result *to = &o->results[x->row->result];
   const int64_t count = x->lines * x->row->columns;
-  wlm_status status;
   if (is_position(x)) return wlmi_alloc_array(count, sizeof *to->positions, "reference", (void **)&to->positions);
-  WLM_TRY(wlmi_alloc_array(count, sizeof *to->value, "reference", (void **)&to->value));
-  WLM_TRY(wlmi_alloc_array(count, sizeof *to->scale, "reference", (void **)&to->scale));
-done:
-  return status;
+  WLM_CHECK(wlmi_alloc_array(count, sizeof *to->value, "reference", (void **)&to->value));
+  WLM_CHECK(wlmi_alloc_array(count, sizeof *to->scale, "reference", (void **)&to->scale));
+  return WLM_OK;
 }
 
 /* From op(A)'s order to that of A. */
@@ -516,28 +488,24 @@ static wlm_status make_results(operands *o) {
                                               : is_message(o)     ? message_reference
                                               : is_argmax(o)      ? argmax_reference
                                                                   : attention_reference;
-  wlm_status status;
   for (const array *x = o->arrays; x < o->arrays + ARRAYS; x++)
-    if (is_output(x)) WLM_TRY(make_result(o, x));
-  WLM_TRY(reference(o));
+    if (is_output(x)) WLM_CHECK(make_result(o, x));
+  WLM_CHECK(reference(o));
   for (const array *x = o->arrays; x < o->arrays + ARRAYS; x++) {
     if (!is_output(x) || is_position(x) || x->row->place != WLM_PLACE_EDGE) continue;
-    WLM_TRY(reorder(o, x->row->columns, o->results[x->row->result].value));
-    WLM_TRY(reorder(o, x->row->columns, o->results[x->row->result].scale));
+    WLM_CHECK(reorder(o, x->row->columns, o->results[x->row->result].value));
+    WLM_CHECK(reorder(o, x->row->columns, o->results[x->row->result].scale));
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* ---- on the device ---------------------------------------------------------------------------------------- */
 
 static wlm_status put(wlmi_device *device, array *x) {
-  wlm_status status = WLM_OK;
   if (!x->host) return WLM_OK;
-  if (!x->device) WLM_TRY(device->ops->allocate(device, bytes(x) + 1, &x->device));
-  if (bytes(x)) WLM_TRY(device->ops->copy_in(device, x->device, x->host, bytes(x)));
-done:
-  return status;
+  if (!x->device) WLM_CHECK(device->ops->allocate(device, bytes(x) + 1, &x->device));
+  if (bytes(x)) WLM_CHECK(device->ops->copy_in(device, x->device, x->host, bytes(x)));
+  return WLM_OK;
 }
 
 static wlm_status put_poison(wlmi_device *device, size_t size, array *x) {
@@ -568,29 +536,27 @@ static wlm_status run(const kernel_check *check, const wlmi_program *program, vo
   wlmi_device *device = check->device;
   wlm_plan plan = {0};
   call c = o->call;
-  wlm_status status = WLM_OK;
   for (array *x = o->arrays; x < o->arrays + ARRAYS; x++) {
-    WLM_TRY(put(device, x));
+    WLM_CHECK(put(device, x));
     const char *const memory = at(x, x->device);
     if (is_passed(o, program, x, number)) memcpy(struct_of(x->row, &c) + x->row->from, &memory, sizeof memory);
   }
   const wlm_csr csr = csr_of(o);
-  WLM_TRY(bare_plan_fill(&plan, device, program, kernels, &csr, &o->spec));
+  WLM_CHECK(bare_plan_fill(&plan, device, program, kernels, &csr, &o->spec));
   plan.bound.args.order = walks_transpose(o) ? o->arrays[ORDER].device : NULL;
   plan.bound.args.a_rowptr = is_message(o) ? o->arrays[A_ROWPTR].device : NULL;
-  WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &o->arrays[WORKSPACE]));
-  WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &o->arrays[PREPARED]));
+  WLM_CHECK(put_poison(device, wlm_plan_workspace_size(&plan), &o->arrays[WORKSPACE]));
+  WLM_CHECK(put_poison(device, wlm_plan_prepared_size(&plan), &o->arrays[PREPARED]));
   if (check->before_run) check->before_run(check->user, number);
-  if (wlm_plan_prepared_size(&plan)) WLM_TRY(wlm_plan_prepare(&plan, o->arrays[PREPARED].device, NULL));
+  if (wlm_plan_prepared_size(&plan)) WLM_CHECK(wlm_plan_prepare(&plan, o->arrays[PREPARED].device, NULL));
   c.args.attention = wlmi_is_attention(&o->spec.problem) ? &c.attention : NULL;
   c.args.operands = is_message(o) ? &c.message : NULL;
   c.args.workspace = o->arrays[WORKSPACE].device;
-  WLM_TRY(test_execute_args(&plan, c.args));
-  WLM_TRY(device->ops->synchronize(device, NULL));
+  WLM_CHECK(test_execute_args(&plan, c.args));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
   for (array *x = o->arrays; x < o->arrays + ARRAYS; x++)
-    if (is_output(x)) WLM_TRY(device->ops->copy_out(device, x->after, x->device, bytes(x)));
-done:
-  return status;
+    if (is_output(x)) WLM_CHECK(device->ops->copy_out(device, x->after, x->device, bytes(x)));
+  return WLM_OK;
 }
 
 /* ---- comparing -------------------------------------------------------------------------------------------- */

@@ -17,9 +17,12 @@
     if (got_ != (expected))                                                                                  \
       fail_msg("%s: got %s (%s), expected %s", #call, wlm_status_name(got_), wlm_error_detail(), #expected); \
   } while (0)
-#define assert_contains(text, part)                                                   \
-  do {                                                                                \
-    if (!strstr((text), (part))) fail_msg("\"%s\" is not in \"%s\"", (part), (text)); \
+/* assert_contains(text, "a part", "another one") */
+#define assert_contains(text, ...)                                                              \
+  do {                                                                                          \
+    const char *const parts_[] = {__VA_ARGS__};                                                 \
+    for (size_t i_ = 0; i_ < sizeof parts_ / sizeof *parts_; i_++)                              \
+      if (!strstr((text), parts_[i_])) fail_msg("\"%s\" is not in \"%s\"", parts_[i_], (text)); \
   } while (0)
 /* Declares a variable that a call fills: GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan)); */
 #define GET(type, name, call) \

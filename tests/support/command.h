@@ -53,3 +53,10 @@ int json_is_valid(const char *text);
 char *json_at(const char *text, const char *path);
 double json_number_at(const char *text, const char *path); /* NaN if there is none */
 void assert_json_at(const char *text, const char *path, const char *expected);
+/* Of several paths: assert_json(c.out, {"$.n", "32"}, {"$.device", "host"}); */
+#define assert_json(text, ...)                                       \
+  do {                                                               \
+    const char *const fields_[][2] = {__VA_ARGS__};                  \
+    for (size_t i_ = 0; i_ < sizeof fields_ / sizeof *fields_; i_++) \
+      assert_json_at(text, fields_[i_][0], fields_[i_][1]);          \
+  } while (0)

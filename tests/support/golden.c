@@ -35,9 +35,8 @@ static void release(lines *l) {
 static lines read_lines(const char *path) {
   if (access(path, R_OK)) return cut("", 0);
   size_t size;
-  unsigned char *whole = read_whole(path, &size);
+  FREED unsigned char *whole = read_whole(path, &size);
   lines l = cut((const char *)whole, size);
-  free(whole);
   return l;
 }
 

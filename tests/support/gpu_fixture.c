@@ -6,7 +6,7 @@
 #include "support/own.h"
 #include "support/verified.h"
 
-void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f) {
+void fixture_make(fixture *f, const char *matrix, wlm_index rowptr_type) {
   *f = (fixture){0};
   test_gpu();
   wlm_context_options options = BARE_OPTIONS(.device = "cuda");

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "runtime/context.h"
-#include "support/asserts.h"
 #include "support/gpu.h"
+#include "support/own.h"
 #include "tuner/upload.h"
 
 typedef struct fixture {
@@ -14,7 +14,7 @@ typedef struct fixture {
 } fixture;
 
 /* Uploads the matrix; skips the test without a GPU. */
-void fixture_make(const char *matrix, wlm_index rowptr_type, fixture *f);
+void fixture_make(fixture *f, const char *matrix, wlm_index rowptr_type);
 void fixture_release(fixture *f);
 
 /* Checks every candidate for the problem: its description and its result. */

@@ -46,12 +46,11 @@ void header_read(const char *source, header_functions *functions) {
     char path[1024];
     size_t size;
     snprintf(path, sizeof path, "%s/include/warploom/%s", source, headers[i]);
-    unsigned char *whole = read_whole(path, &size);
+    FREED unsigned char *whole = read_whole(path, &size);
     FREED char *text = calloc(1, size + 1);
     assert_true(whole && text);
     memcpy(text, whole, size);
     add_functions(text, functions);
-    free(whole);
   }
   qsort(functions->names, (size_t)functions->count, sizeof *functions->names, compare);
 }

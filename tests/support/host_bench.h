@@ -1,8 +1,8 @@
 /* A matrix on the host device, with a database in the test's folder. Include after cmocka. */
 #pragma once
 
-#include "support/asserts.h"
 #include "support/folder.h"
+#include "support/own.h"
 #include "tuner/upload.h"
 
 typedef struct bench {

@@ -12,6 +12,7 @@
 #include "support/arrays_check.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
+#include "support/own.h"
 #include "support/position_check.h"
 #include "support/shapes.h"
 
@@ -115,18 +116,16 @@ static void poison(unsigned char *to, size_t size) {
 }
 
 static wlm_status fill_c(operands *o, test_random *random) {
-  wlm_status status = WLM_OK;
   const wlm_problem *p = &o->spec.problem;
   o->c_count = o->a.rows * o->call.ldc + 2 * GUARD;
-  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c));
-  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c_after));
+  WLM_CHECK(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c));
+  WLM_CHECK(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&o->c_after));
   for (int64_t i = 0; i < o->c_count; i++)
     if (is_inside(o, i) && o->call.beta != 0)
       put_value(random, p->reduce, 0, p->dense_type, o->c, i);
     else
       poison((unsigned char *)at(o, o->c, i), element_size(o));
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Fills the values for the device and for the reference. A NaN in one head's value affects only that head's columns. */
@@ -134,22 +133,20 @@ static wlm_status fill_values(operands *o, test_random *random, int special) {
   const wlm_type type = o->spec.value_type;
   wlmi_csr_host *a = &o->a;
   const int64_t heads = o->spec.problem.heads, count = a->nnz * heads;
-  wlm_status status = WLM_OK;
   if (!o->spec.has_values) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(count, wlmi_type_size(type), "values", &o->values));
+  WLM_CHECK(wlmi_alloc_array(count, wlmi_type_size(type), "values", &o->values));
   for (int64_t i = 0; i < count; i++) put_value(random, o->spec.problem.reduce, 1, type, o->values, i);
   if (special && heads > 1)
     for (int64_t i = 0; i < count; i++)
       if (!test_draw(random, 40)) wlmi_element_put(type, o->values, i, (double)NAN);
   if (type == WLM_F64) {
-    WLM_TRY(wlmi_alloc_array(count, sizeof *a->wide, "values", (void **)&a->wide));
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *a->wide, "values", (void **)&a->wide));
     wlmi_elements_read(type, o->values, 0, count, a->wide);
   } else {
-    WLM_TRY(wlmi_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
+    WLM_CHECK(wlmi_alloc_array(count, sizeof *a->values, "values", (void **)&a->values));
     for (int64_t i = 0; i < count; i++) a->values[i] = (float)wlmi_element_get(type, o->values, i);
   }
-done:
-  return status;
+  return WLM_OK;
 }
 
 /* Makes the pattern of A from its transpose op(A), with unsorted columns. `order` gives the sequence in which the
@@ -157,12 +154,11 @@ done:
 static wlm_status make_walked(operands *o, int64_t *order) {
   const wlmi_csr_host *a = &o->a;
   wlmi_csr_host *walked = &o->walked;
-  int64_t *row_of = NULL, *next = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *row_of, "rows", (void **)&row_of));
-  WLM_TRY(wlmi_alloc_array(a->cols + 1, sizeof *next, "rowptr", (void **)&next));
-  WLM_TRY(wlmi_alloc_array(a->cols + 1, sizeof *walked->rowptr, "rowptr", (void **)&walked->rowptr));
-  WLM_TRY(wlmi_alloc_array(a->nnz, sizeof *walked->colind, "colind", (void **)&walked->colind));
+  WLM_FREED int64_t *row_of = NULL, *next = NULL;
+  WLM_CHECK(wlmi_alloc_array(a->nnz, sizeof *row_of, "rows", (void **)&row_of));
+  WLM_CHECK(wlmi_alloc_array(a->cols + 1, sizeof *next, "rowptr", (void **)&next));
+  WLM_CHECK(wlmi_alloc_array(a->cols + 1, sizeof *walked->rowptr, "rowptr", (void **)&walked->rowptr));
+  WLM_CHECK(wlmi_alloc_array(a->nnz, sizeof *walked->colind, "colind", (void **)&walked->colind));
   walked->rows = a->cols;
   walked->cols = a->rows;
   walked->nnz = a->nnz;
@@ -176,10 +172,7 @@ static wlm_status make_walked(operands *o, int64_t *order) {
   for (int64_t row = 0; row <= a->cols; row++) next[row] = walked->rowptr[row];
   for (int64_t i = 0; i < a->nnz; i++) row_of[order[i]] = next[a->colind[order[i]]]++;
   memcpy(order, row_of, (size_t)a->nnz * sizeof *order);
-done:
-  wlmi_free(row_of);
-  wlmi_free(next);
-  return status;
+  return WLM_OK;
 }
 
 /* Gives half of the edges one column of op(A), which is a row of A. If A is sampled and large enough, another column
@@ -196,14 +189,11 @@ static void make_hub(wlmi_csr_host *a, test_random *random, int sampled) {
 
 /* The share of each edge of op(A), from the sampled rows of A. Edge q is edge order[q] of A. */
 static wlm_status make_shares(operands *o, const int64_t *order) {
-  wlmi_edge_share *shares = NULL;
-  wlm_status status;
-  WLM_TRY(wlmi_sample_shares(&o->walked, &o->spec.problem, o->call.seed, &shares));
-  WLM_TRY(wlmi_alloc_array(o->a.nnz, sizeof *o->a.shares, "shares", (void **)&o->a.shares));
+  WLM_FREED wlmi_edge_share *shares = NULL;
+  WLM_CHECK(wlmi_sample_shares(&o->walked, &o->spec.problem, o->call.seed, &shares));
+  WLM_CHECK(wlmi_alloc_array(o->a.nnz, sizeof *o->a.shares, "shares", (void **)&o->a.shares));
   for (int64_t q = 0; q < o->a.nnz; q++) o->a.shares[q] = shares[order[q]];
-done:
-  wlmi_free(shares);
-  return status;
+  return WLM_OK;
 }
 
 /* For a transposed problem: puts the values into another order than the edges. The reference gets the values in the
@@ -213,33 +203,30 @@ static wlm_status shuffle_values(operands *o, test_random *random) {
   const int sampled = o->spec.problem.sampling.sample != WLM_SAMPLE_NONE;
   const int wide = o->spec.rowptr_type == WLM_I64;
   char *old = o->values, *shuffled = NULL;
-  int64_t *order = NULL;
-  wlm_status status = WLM_OK;
+  WLM_FREED int64_t *order = NULL;
   if (!o->spec.problem.transpose) return WLM_OK;
   o->spec.problem.transpose = 0;
-  WLM_TRY(wlmi_alloc_array(nnz, sizeof *order, "order", (void **)&order));
+  WLM_CHECK(wlmi_alloc_array(nnz, sizeof *order, "order", (void **)&order));
   for (int64_t q = 0; q < nnz; q++) {
     const int64_t other = (int64_t)test_draw(random, (uint64_t)q + 1);
     order[q] = order[other];
     order[other] = q;
   }
-  if (o->walks_a || sampled) WLM_TRY(make_walked(o, order));
-  if (sampled) WLM_TRY(make_shares(o, order));
-  if (!o->walks_a) WLM_TRY(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
+  if (o->walks_a || sampled) WLM_CHECK(make_walked(o, order));
+  if (sampled) WLM_CHECK(make_shares(o, order));
+  if (!o->walks_a) WLM_CHECK(wlmi_alloc_array(nnz, wlmi_index_size(o->spec.rowptr_type), "order", &o->order));
   for (int64_t q = 0; o->order && q < nnz; q++)
     if (wide)
       ((int64_t *)o->order)[q] = order[q];
     else
       ((int32_t *)o->order)[q] = (int32_t)order[q];
-  if (!old || !nnz) goto done;
+  if (!old || !nnz) return WLM_OK;
   const size_t each = wlmi_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
-  WLM_TRY(wlmi_alloc_array(nnz, each, "values", (void **)&shuffled));
+  WLM_CHECK(wlmi_alloc_array(nnz, each, "values", (void **)&shuffled));
   for (int64_t q = 0; q < nnz; q++) memcpy(shuffled + (size_t)order[q] * each, old + (size_t)q * each, each);
   wlmi_free(old);
   o->values = shuffled;
-done:
-  wlmi_free(order);
-  return status;
+  return WLM_OK;
 }
 
 static const wlmi_csr_host *seen_by_kernels(const operands *o) { return o->walks_a ? &o->walked : &o->a; }
@@ -258,7 +245,6 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
     int arg_shift;
   } calls[] = {{1, 0, 0, 0, 0, 0, 0}, {1.5, 0, 3, 0, 0, 0, 0}, {-2, 0.5, 0, 5, 0, 1, 0}, {1, 1, 8, 8, 0, 0, 0},
                {1, 0, 8, 0, 1, 0, 0}, {1.5, 0, 0, 3, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 1}};
-  wlm_status status = WLM_OK;
   int shape = number == NO_COLUMNS ? 0 : number % test_shape_count();
   int64_t step = step_of(l->program);
   *o = (operands){.shape = number == NO_COLUMNS ? "N = 0" : test_shape_name(shape),
@@ -275,27 +261,26 @@ static wlm_status operands_make(const loaded *l, int number, test_random *random
   o->arg_shift = calls[call].arg_shift;
   if (number == NO_COLUMNS) p->n = 0;
   o->call.seed = p->sampling.sample == WLM_SAMPLE_NONE || test_draw(random, 2) ? 0 : test_draw(random, 1 << 30) << 20;
-  WLM_TRY(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
+  WLM_CHECK(test_shape_make(shape, step, longest_of(&o->spec, step), random, &o->a));
   o->walks_a = l->program->walks_a;
   const int sampled = p->transpose && p->sampling.sample != WLM_SAMPLE_NONE;
   if (o->walks_a || sampled) make_hub(&o->a, random, sampled);
-  WLM_TRY(fill_values(o, random, number >= test_shape_count()));
-  WLM_TRY(shuffle_values(o, random));
+  WLM_CHECK(fill_values(o, random, number >= test_shape_count()));
+  WLM_CHECK(shuffle_values(o, random));
   const wlmi_csr_host *seen = seen_by_kernels(o);
   if (!o->walks_a && seen->rows && seen->cols && test_draw(random, 2))
     o->rowless = 1 + (int64_t)test_draw(random, 3 * (uint64_t)step);
-  WLM_TRY(copy_narrow(seen->rowptr, seen->rows + 1, &o->rowptr32));
-  if (o->walked.rowptr) WLM_TRY(copy_narrow(o->walked.rowptr, o->walked.rows + 1, &o->a_rowptr32));
-  WLM_TRY(wlmi_alloc_array(seen->nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
+  WLM_CHECK(copy_narrow(seen->rowptr, seen->rows + 1, &o->rowptr32));
+  if (o->walked.rowptr) WLM_CHECK(copy_narrow(o->walked.rowptr, o->walked.rows + 1, &o->a_rowptr32));
+  WLM_CHECK(wlmi_alloc_array(seen->nnz, sizeof *o->colind64, "colind", (void **)&o->colind64));
   for (int64_t i = 0; i < seen->nnz; i++) o->colind64[i] = seen->colind[i];
-  WLM_TRY(fill_b(o, random, number >= test_shape_count()));
-  WLM_TRY(fill_c(o, random));
-  if (!p->epilogue.bias) goto done;
-  WLM_TRY(wlmi_alloc_array(p->n, element_size(o), "bias", (void **)&o->bias));
+  WLM_CHECK(fill_b(o, random, number >= test_shape_count()));
+  WLM_CHECK(fill_c(o, random));
+  if (!p->epilogue.bias) return WLM_OK;
+  WLM_CHECK(wlmi_alloc_array(p->n, element_size(o), "bias", (void **)&o->bias));
   for (int64_t j = 0; j < p->n; j++) put_value(random, p->reduce, 0, p->dense_type, o->bias, j);
   o->call.bias = o->bias;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static void operands_release(operands *o) {
@@ -334,16 +319,12 @@ static wlm_status put_poison(wlmi_device *device, size_t size, void **to) {
 
 /* Lets the elements of a device's array count from the spec's base. */
 static wlm_status count_from_base(wlmi_device *device, const operands *o, wlm_index type, int64_t count, void *array) {
-  void *host = NULL;
-  wlm_status status = WLM_OK;
+  WLM_FREED void *host = NULL;
   if (!o->spec.base || !array) return WLM_OK;
-  WLM_TRY(wlmi_alloc_array(count, wlmi_index_size(type), "indices", &host));
-  WLM_TRY(device->ops->copy_out(device, host, array, (size_t)count * wlmi_index_size(type)));
+  WLM_CHECK(wlmi_alloc_array(count, wlmi_index_size(type), "indices", &host));
+  WLM_CHECK(device->ops->copy_out(device, host, array, (size_t)count * wlmi_index_size(type)));
   for (int64_t i = 0; i < count; i++) wlmi_index_put(type, host, i, wlmi_index_get(type, host, i) + o->spec.base);
-  status = device->ops->copy_in(device, array, host, (size_t)count * wlmi_index_size(type));
-done:
-  wlmi_free(host);
-  return status;
+  return device->ops->copy_in(device, array, host, (size_t)count * wlmi_index_size(type));
 }
 
 static size_t values_size(const operands *o) {
@@ -351,27 +332,26 @@ static size_t values_size(const operands *o) {
 }
 
 static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy *d) {
-  wlm_status status = WLM_OK;
   const wlmi_csr_host *a = seen_by_kernels(o);
   const int wide = o->spec.rowptr_type == WLM_I64, wide_colind = o->spec.colind_type == WLM_I64;
   *d = (device_copy){.csr = WLM_CSR_INIT};
-  WLM_TRY(put(device, wide ? (const void *)a->rowptr : o->rowptr32,
-              (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->rowptr));
+  WLM_CHECK(put(device, wide ? (const void *)a->rowptr : o->rowptr32,
+                (size_t)(a->rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->rowptr));
   const size_t offset = wlmi_index_size(o->spec.rowptr_type), index = wlmi_index_size(o->spec.colind_type);
   const size_t rowless = (size_t)o->rowless, value = wlmi_type_size(o->spec.value_type) * (size_t)o->spec.problem.heads;
-  WLM_TRY(put_longer(device, wide_colind ? (const void *)o->colind64 : a->colind, (size_t)a->nnz * index,
-                     rowless * index, 0, &d->colind));
-  if (o->order) WLM_TRY(put_longer(device, o->order, (size_t)a->nnz * offset, rowless * offset, 0, &d->order));
+  WLM_CHECK(put_longer(device, wide_colind ? (const void *)o->colind64 : a->colind, (size_t)a->nnz * index,
+                       rowless * index, 0, &d->colind));
+  if (o->order) WLM_CHECK(put_longer(device, o->order, (size_t)a->nnz * offset, rowless * offset, 0, &d->order));
   if (o->walked.rowptr)
-    WLM_TRY(put(device, wide ? (const void *)o->walked.rowptr : o->a_rowptr32,
-                (size_t)(o->walked.rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->a_rowptr));
-  WLM_TRY(count_from_base(device, o, o->spec.rowptr_type, a->rows + 1, d->rowptr));
-  WLM_TRY(count_from_base(device, o, o->spec.rowptr_type, o->walked.rows + 1, d->a_rowptr));
-  WLM_TRY(count_from_base(device, o, o->spec.colind_type, a->nnz + o->rowless, d->colind));
-  if (o->values) WLM_TRY(put_longer(device, o->values, values_size(o), rowless * value, 0xff, &d->values));
-  WLM_TRY(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
-  WLM_TRY(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
-  if (o->bias) WLM_TRY(put(device, o->bias, (size_t)o->spec.problem.n * element_size(o), &d->bias));
+    WLM_CHECK(put(device, wide ? (const void *)o->walked.rowptr : o->a_rowptr32,
+                  (size_t)(o->walked.rows + 1) * wlmi_index_size(o->spec.rowptr_type), &d->a_rowptr));
+  WLM_CHECK(count_from_base(device, o, o->spec.rowptr_type, a->rows + 1, d->rowptr));
+  WLM_CHECK(count_from_base(device, o, o->spec.rowptr_type, o->walked.rows + 1, d->a_rowptr));
+  WLM_CHECK(count_from_base(device, o, o->spec.colind_type, a->nnz + o->rowless, d->colind));
+  if (o->values) WLM_CHECK(put_longer(device, o->values, values_size(o), rowless * value, 0xff, &d->values));
+  WLM_CHECK(put(device, o->b, (size_t)o->b_count * element_size(o), &d->b));
+  WLM_CHECK(put(device, o->c, (size_t)o->c_count * element_size(o), &d->c));
+  if (o->bias) WLM_CHECK(put(device, o->bias, (size_t)o->spec.problem.n * element_size(o), &d->bias));
   d->csr.rows = a->rows;
   d->csr.cols = a->cols;
   d->csr.nnz = a->nnz + o->rowless;
@@ -382,8 +362,7 @@ static wlm_status copy_make(wlmi_device *device, const operands *o, device_copy 
   d->csr.colind_type = o->spec.colind_type;
   d->csr.value_type = o->spec.value_type;
   d->csr.base = o->spec.base;
-done:
-  return status;
+  return WLM_OK;
 }
 
 static void copy_release(wlmi_device *device, device_copy *d) {
@@ -397,42 +376,38 @@ static void copy_release(wlmi_device *device, device_copy *d) {
 /* Prepares while the values of A are NaN, because preparation must read the pattern only. Every other run prepares
  * twice, since a caller may repeat it. */
 static wlm_status prepare(wlmi_device *device, const operands *o, const device_copy *d, wlm_plan *plan, int number) {
-  wlm_status status = WLM_OK;
   const size_t values = values_size(o);
   if (!wlm_plan_prepared_size(plan)) return WLM_OK;
-  if (values) WLM_TRY(device->ops->fill(device, d->values, 0xff, values));
-  for (int times = 0; times <= number % 2; times++) WLM_TRY(wlm_plan_prepare(plan, d->prepared, NULL));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  if (values) WLM_TRY(device->ops->copy_in(device, d->values, o->values, values));
-done:
-  return status;
+  if (values) WLM_CHECK(device->ops->fill(device, d->values, 0xff, values));
+  for (int times = 0; times <= number % 2; times++) WLM_CHECK(wlm_plan_prepare(plan, d->prepared, NULL));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
+  if (values) WLM_CHECK(device->ops->copy_in(device, d->values, o->values, values));
+  return WLM_OK;
 }
 
 static wlm_status run(const loaded *l, int number, operands *o, device_copy *d) {
-  wlm_status status = WLM_OK;
   wlmi_device *device = l->check->device;
   wlm_plan plan = {0};
   wlm_execute_args call = o->call;
   wlmi_spec spec = o->spec;
   const size_t c_size = (size_t)o->c_count * element_size(o);
   spec.problem.transpose = o->walks_a; /* C has a line for each column of the matrix that is bound */
-  WLM_TRY(device->ops->copy_in(device, d->c, o->c, c_size));
-  WLM_TRY(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
+  WLM_CHECK(device->ops->copy_in(device, d->c, o->c, c_size));
+  WLM_CHECK(bare_plan_fill(&plan, device, l->program, l->kernels, &d->csr, &spec));
   plan.bound.args.order = d->order;
   plan.bound.args.a_rowptr = d->a_rowptr;
   call.bias = d->bias;
-  WLM_TRY(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
-  WLM_TRY(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
+  WLM_CHECK(put_poison(device, wlm_plan_workspace_size(&plan), &d->workspace));
+  WLM_CHECK(put_poison(device, wlm_plan_prepared_size(&plan), &d->prepared));
   if (l->check->before_run) l->check->before_run(l->check->user, number);
-  WLM_TRY(prepare(device, o, d, &plan, number));
+  WLM_CHECK(prepare(device, o, d, &plan, number));
   const void *b = l->program->uses_b ? at(o, d->b, o->b_first) : NULL;
   void *c = at(o, d->c, o->c_first), *argmax = NULL;
-  if (o->spec.problem.want_argmax) WLM_TRY(position_check_begin(&d->positions, &argmax));
-  WLM_TRY(test_execute_argmax_call(&plan, &call, b, c, argmax, d->workspace));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  WLM_TRY(device->ops->copy_out(device, o->c_after, d->c, c_size));
-done:
-  return status;
+  if (o->spec.problem.want_argmax) WLM_CHECK(position_check_begin(&d->positions, &argmax));
+  WLM_CHECK(test_execute_argmax_call(&plan, &call, b, c, argmax, d->workspace));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
+  WLM_CHECK(device->ops->copy_out(device, o->c_after, d->c, c_size));
+  return WLM_OK;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------ */
@@ -476,36 +451,31 @@ static wlm_status check_positions(const loaded *l, const operands *o, const devi
 
 /* Executes all runs on one set of operands. */
 static wlm_status check_runs(const loaded *l, operands *o, device_copy *d) {
-  wlm_status status = WLM_OK;
   const size_t count = (size_t)(o->a.rows * o->spec.problem.n), c_size = (size_t)o->c_count * element_size(o);
-  double *expected = NULL, *scale = NULL;
-  char *first = NULL;
-  WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
-  WLM_TRY(wlmi_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
-  WLM_TRY(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
+  WLM_FREED double *expected = NULL, *scale = NULL;
+  WLM_FREED char *first = NULL;
+  WLM_CHECK(wlmi_alloc_array((int64_t)count, sizeof *expected, "reference", (void **)&expected));
+  WLM_CHECK(wlmi_alloc_array((int64_t)count, sizeof *scale, "reference", (void **)&scale));
+  WLM_CHECK(wlmi_alloc_array(o->c_count, element_size(o), "C", (void **)&first));
   wlm_execute_args call = o->call;
   call.b = at(o, o->b, o->b_first);
   call.c = at(o, o->c, o->c_first);
-  WLM_TRY(wlmi_reference_rows(&o->a, &o->spec.problem, &call, NULL, o->a.rows,
-                              &(wlmi_reference_result){expected, scale, NULL}));
+  WLM_CHECK(wlmi_reference_rows(&o->a, &o->spec.problem, &call, NULL, o->a.rows,
+                                &(wlmi_reference_result){expected, scale, NULL}));
   if (o->spec.problem.want_argmax)
-    WLM_TRY(position_check_make(l->check->device, &o->a, &o->spec.problem, &call, o->order, o->spec.rowptr_type,
-                                o->arg_shift, &d->positions));
+    WLM_CHECK(position_check_make(l->check->device, &o->a, &o->spec.problem, &call, o->order, o->spec.rowptr_type,
+                                  o->arg_shift, &d->positions));
   for (int number = 0; number < l->check->runs; number++) {
-    WLM_TRY(run(l, number, o, d));
-    WLM_TRY(check_guards(l, o));
-    WLM_TRY(check_results(l, o, expected, scale));
-    WLM_TRY(check_positions(l, o, d));
+    WLM_CHECK(run(l, number, o, d));
+    WLM_CHECK(check_guards(l, o));
+    WLM_CHECK(check_results(l, o, expected, scale));
+    WLM_CHECK(check_positions(l, o, d));
     if (number == 0) memcpy(first, o->c_after, c_size);
     if (l->program->deterministic && memcmp(first, o->c_after, c_size))
-      WLM_TRY(wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", l->program->variant,
-                        o->shape, number));
+      WLM_CHECK(wlmi_fail(WLM_ERR_MISMATCH, "%s, %s: run %d gives other bits than the first", l->program->variant,
+                          o->shape, number));
   }
-done:
-  wlmi_free(expected);
-  wlmi_free(scale);
-  wlmi_free(first);
-  return status;
+  return WLM_OK;
 }
 
 static wlm_status check_one(const loaded *l, int number, test_random *random) {

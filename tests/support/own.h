@@ -9,10 +9,15 @@
 #include "db/kernel_cache.h"
 #include "db/store.h"
 #include "generator/generator.h"
+#include "runtime/dispatch/device.h"
 #include "support/asserts.h"
 
 /* A struct with a function TYPE_release: HELD(wlmi_text) text = {0}; */
 #define HELD(type) __attribute__((cleanup(type##_release))) type
+/* One with a function TYPE_make, too: MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16); */
+#define MAKE(type, name, ...) \
+  HELD(type) name;            \
+  type##_make(&name, __VA_ARGS__)
 /* The same as the result of a call: HOLD(wlmi_program, program, wlmi_emit(generator, &spec, name, &program)); */
 #define HOLD(type, name, call) \
   HELD(type) name;             \
@@ -31,6 +36,9 @@ static inline void drop_memory(void *pointer) { free(*(void **)pointer); }
 static inline void drop_library_memory(void *pointer) { wlmi_free(*(void **)pointer); }
 static inline void drop_wlm_context(wlm_context **context) { wlm_context_destroy(*context); }
 static inline void drop_wlm_matrix(wlm_matrix **matrix) { wlm_matrix_destroy(*matrix); }
+static inline void drop_wlmi_device(wlmi_device **device) {
+  if (*device) (*device)->ops->close(*device);
+}
 static inline void drop_wlm_plan(wlm_plan **plan) { wlm_plan_destroy(*plan); }
 static inline void drop_wlm_store(wlm_store **store) { wlmi_store_close(*store); }
 static inline void drop_wlmi_kernel_cache(wlmi_kernel_cache **cache) { wlmi_kernel_cache_close(*cache); }

@@ -20,25 +20,22 @@ wlm_status position_check_make(wlmi_device *device, const wlmi_csr_host *a, cons
                                position_check *c) {
   wlm_problem of_rows = *problem; /* a is op(A); neither C nor the epilogue change positions */
   wlm_execute_args plain = *call;
-  wlm_status status;
   of_rows.transpose = 0;
   of_rows.epilogue = (wlm_epilogue){0, NULL};
   plain.beta = 0;
   *c = (position_check){
       .device = device, .a = a, .problem = problem, .ldc = call->ldc ? call->ldc : problem->n, .first = GUARD + shift};
   c->count = a->rows * c->ldc + 2 * GUARD;
-  WLM_TRY(wlmi_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
-  WLM_TRY(wlmi_reference_rows(a, &of_rows, &plain, NULL, a->rows, &(wlmi_reference_result){NULL, NULL, c->expected}));
+  WLM_CHECK(wlmi_alloc_array(a->rows * problem->n, sizeof *c->expected, "positions", (void **)&c->expected));
+  WLM_CHECK(wlmi_reference_rows(a, &of_rows, &plain, NULL, a->rows, &(wlmi_reference_result){NULL, NULL, c->expected}));
   for (int64_t i = 0; order && i < a->rows * problem->n; i++)
     if (c->expected[i] >= 0) c->expected[i] = element(order, order_type, c->expected[i]);
   for (int64_t i = 0; problem->argmax_type == WLM_I16 && i < a->rows * problem->n; i++)
     c->expected[i] &= UINT16_MAX; /* of an empty row, too */
-  WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));
-  WLM_TRY(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->after));
+  WLM_CHECK(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->poison));
+  WLM_CHECK(wlmi_alloc_array(c->count, element_size(c), "positions", (void **)&c->after));
   memset(c->poison, 0xa5, (size_t)c->count * element_size(c));
-  status = device->ops->allocate(device, (size_t)c->count * element_size(c), &c->memory);
-done:
-  return status;
+  return device->ops->allocate(device, (size_t)c->count * element_size(c), &c->memory);
 }
 
 void position_check_release(position_check *c) {

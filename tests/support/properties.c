@@ -1,7 +1,5 @@
 
 #include "support/properties.h"
-#include "core/base/memory.h"
-#include "generator/generator.h"
 #include "runtime/dispatch/plan.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"

@@ -246,7 +246,7 @@ static void check_gradients(calculation *q) {
 
 static void run_plan(calculation *q, const wlm_matrix *matrix, const char *variant) {
   wlm_execute_args args = q->args;
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   void *prepared = NULL;
   assert_status(WLM_OK, variant ? wlm_plan_create_variant(q->context, matrix, &q->problem, variant, &plan)
                                 : wlm_plan_create(q->context, matrix, &q->problem, &plan));
@@ -261,7 +261,6 @@ static void run_plan(calculation *q, const wlm_matrix *matrix, const char *varia
   assert_status(WLM_OK, q->device->ops->synchronize(q->device, NULL));
   q->device->ops->release(q->device, args.workspace);
   q->device->ops->release(q->device, prepared);
-  wlm_plan_destroy(plan);
 }
 
 /* A candidate of each family. */

@@ -5,17 +5,14 @@
 wlm_status plan_memory_make(const wlmi_operands *operands, wlm_plan *plan, plan_memory *memory) {
   wlmi_device *device = operands->device;
   const size_t workspace = wlm_plan_workspace_size(plan), prepared = wlm_plan_prepared_size(plan);
-  wlm_status status = WLM_OK;
   *memory = (plan_memory){.device = device};
-  if (workspace) WLM_TRY(device->ops->allocate(device, workspace, &memory->workspace));
-  if (!prepared) goto done;
-  WLM_TRY(device->ops->allocate(device, prepared, &memory->prepared));
-  WLM_TRY(device->ops->fill(device, memory->prepared, 0xFF, prepared));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  WLM_TRY(wlm_plan_prepare(plan, memory->prepared, NULL));
-  status = device->ops->synchronize(device, NULL);
-done:
-  return status;
+  if (workspace) WLM_CHECK(device->ops->allocate(device, workspace, &memory->workspace));
+  if (!prepared) return WLM_OK;
+  WLM_CHECK(device->ops->allocate(device, prepared, &memory->prepared));
+  WLM_CHECK(device->ops->fill(device, memory->prepared, 0xFF, prepared));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
+  WLM_CHECK(wlm_plan_prepare(plan, memory->prepared, NULL));
+  return device->ops->synchronize(device, NULL);
 }
 
 void plan_memory_release(plan_memory *memory) {
@@ -26,15 +23,12 @@ void plan_memory_release(plan_memory *memory) {
 wlm_status verify_with(wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan, const plan_memory *memory,
                        double *max_rel_err) {
   wlmi_device *device = operands->device;
-  wlm_status status;
-  if (memory->workspace) WLM_TRY(device->ops->fill(device, memory->workspace, 0xFF, wlm_plan_workspace_size(plan)));
-  WLM_TRY(wlmi_operands_poison(operands));
-  WLM_TRY(wlmi_operands_call(operands, plan, memory->workspace, NULL));
-  WLM_TRY(device->ops->synchronize(device, NULL));
-  WLM_TRY(wlmi_verify_result(verifier, max_rel_err));
-  status = wlmi_operands_intact(operands, 1);
-done:
-  return status;
+  if (memory->workspace) WLM_CHECK(device->ops->fill(device, memory->workspace, 0xFF, wlm_plan_workspace_size(plan)));
+  WLM_CHECK(wlmi_operands_poison(operands));
+  WLM_CHECK(wlmi_operands_call(operands, plan, memory->workspace, NULL));
+  WLM_CHECK(device->ops->synchronize(device, NULL));
+  WLM_CHECK(wlmi_verify_result(verifier, max_rel_err));
+  return wlmi_operands_intact(operands, 1);
 }
 
 wlm_status verify_plan(wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan, double *max_rel_err) {

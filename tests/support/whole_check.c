@@ -188,13 +188,12 @@ void whole_check_finds_one_wrong_element(void) {
 
 static void assert_poisoned(const wlmi_operands *operands, const wlmi_call_array *output) {
   const size_t bytes = wlmi_call_array_bytes(output);
-  unsigned char *found = malloc(bytes);
+  FREED unsigned char *found = malloc(bytes);
   assert_non_null(found);
   assert_status(WLM_OK, operands->device->ops->copy_out(operands->device, found,
                                                         wlmi_call_array_memory(operands, output), bytes));
   if (output->host) assert_memory_equal(found, output->host, bytes);
   for (size_t at = 0; at < bytes && !output->host; at++) assert_int_equal(found[at], output->byte);
-  free(found);
 }
 
 /* A byte behind the output, which is one of its guard zone. */

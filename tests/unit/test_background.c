@@ -166,8 +166,8 @@ TEST_IN(in_a_context, prepared_choices_do_not_wait) {
   wlmi_decision decision;
   wlmi_spec spec;
   char chosen[WLMI_VARIANT_NAME];
-  wlm_matrix *matrix;
-  wlm_plan *plan;
+  OWNED(wlm_matrix) *matrix = NULL;
+  OWNED(wlm_plan) *plan = NULL;
   wlm_matrix_options options = MATRIX_OPTIONS(.grade = WLM_STATS_GIVEN, .stats = &stats);
   wlm_problem problem = PROBLEM(.n = WIDE, .policy.expected_calls = 100);
   CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
@@ -182,6 +182,4 @@ TEST_IN(in_a_context, prepared_choices_do_not_wait) {
   while (!plan->upgraded(plan)) usleep(1000);
   CHECK(!wlm_plan_prepared_size(plan) && plan->reason.decision.calls == 100);
   CHECK(strncmp(wlm_plan_variant(plan), "row_sorted/", 11));
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }

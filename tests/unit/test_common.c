@@ -7,7 +7,6 @@
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
-#include "core/base/memory.h"
 #include "core/base/strings.h"
 #include "core/problem/program.h"
 #include "core/problem/spec.h"

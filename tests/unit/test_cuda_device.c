@@ -1,7 +1,6 @@
 /* The cuda device with a fake driver (tests/fake_cuda): its calls of the driver, its handling of errors, and that it
  * releases everything. Each test is a separate process, because the driver is opened once. */
 #include "core/base/file.h"
-#include "core/base/memory.h"
 #include "fake_cuda/fake_process.h"
 #include "runtime/context_state.h"
 #include "runtime/cuda/nvrtc.h"
@@ -21,13 +20,12 @@ static wlmi_device *open_fake(void) {
 }
 
 static void expect_no_device(const char *reason) {
-  wlmi_device *device;
+  OWNED(wlmi_device) *device = NULL;
   CHECK(wlmi_device_open("cuda:0", &device) == WLM_ERR_NO_DEVICE);
   CHECK(!device);
   DETAIL(reason);
   CHECK(wlmi_device_open(NULL, &device) == WLM_OK); /* opens the host device instead */
   CHECK(!strcmp(device->info.kind, "host"));
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, old_by_functions) {
@@ -78,18 +76,17 @@ static int mapped_nvrtc(char path[512]) {
 
 /* Measurements store the version of NVRTC; keys of compiled kernels also contain the identity of the library file. */
 TEST_IN(in_a_process, identifies_its_compiler) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   char path[512], expected[WLMI_HASH_HEX] = "";
   if (mapped_nvrtc(path)) {
     wlmi_file_identity(path, expected);
     CHECK(*expected && !strncmp(device->info.compiler, "nvrtc 1", 7) && !strstr(device->info.compiler, expected));
   }
   CHECK(!strcmp(device->info.compiler_file, expected));
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, moves_memory) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   char in[64], out[64];
   void *memory;
   memset(in, 7, sizeof in);
@@ -105,14 +102,13 @@ TEST_IN(in_a_process, moves_memory) {
   CHECK(device->ops->allocate(device, 65 << 20, &memory) == WLM_ERR_OUT_OF_MEMORY);
   CHECK(!memory);
   DETAIL("68157440 bytes on Fake GPU: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY");
-  device->ops->close(device);
 }
 
 /* Any address serves as a stream for the fake driver. */
 static void *const some_stream = &(char[64]){0};
 
 TEST_IN(in_a_process, pools_memory_in_a_streams_order) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *memory, *none;
   CHECK(fake->pools == 1 && fake->kept);
   CHECK(device->ops->allocate_on(device, some_stream, 1000, &memory) == WLM_OK && memory);
@@ -125,24 +121,22 @@ TEST_IN(in_a_process, pools_memory_in_a_streams_order) {
   CHECK(device->ops->allocate_on(device, some_stream, 0, &memory) == WLM_OK && memory);
   device->ops->release_on(device, some_stream, memory, 0);
   CHECK(!fake->waits && !fake->all_wait);
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, works_without_pools) {
   void *memory;
   fake->no_pools = 1;
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   CHECK(!fake->pools);
   CHECK(device->ops->allocate_on(device, NULL, 1000, &memory) == WLM_OK && fake->memories == 1);
   CHECK(!fake->waits);
   /* the memory may be released only after the stream's work has ended */
   device->ops->release_on(device, NULL, memory, 1000);
   CHECK(fake->waits == 1 && !fake->all_wait && !fake->memories);
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, copies_in_a_streams_order) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   char out[8] = {0};
   void *memory;
   CHECK(device->ops->allocate_on(device, NULL, 8, &memory) == WLM_OK);
@@ -156,7 +150,6 @@ TEST_IN(in_a_process, copies_in_a_streams_order) {
   CHECK(device->ops->fill_on(device, some_stream, NULL, 0, 0) == WLM_OK && !fake->filled && fake->waits == 2);
   CHECK(device->ops->synchronize(device, NULL) == WLM_OK && fake->all_wait == 1);
   device->ops->release_on(device, NULL, memory, 8);
-  device->ops->close(device);
 }
 
 /* ---- the caller's allocator ------------------------------------------------------------------------------- */
@@ -250,7 +243,7 @@ static const wlmi_program program = {
 };
 
 TEST_IN(in_a_process, loads_and_launches) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   CHECK(device->ops->load(device, &program, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_OK);
@@ -270,11 +263,10 @@ TEST_IN(in_a_process, loads_and_launches) {
   DETAIL("grid 7 x 8 x 9, 4096 threads");
   device->ops->unload(device, module);
   device->ops->unload(device, NULL);
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, transposes_without_waiting) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory}; /* the fake driver does not use the kernels */
   wlmi_transpose_layout layout;
   wlm_csr csr = CSR(.rows = 500, .cols = 65000, .nnz = 9000);
@@ -290,11 +282,10 @@ TEST_IN(in_a_process, transposes_without_waiting) {
   CHECK(wlmi_transpose_enqueue(device, kernels, &csr, at, at, at, at, some_stream) == WLM_OK);
   CHECK(fake->launches == 6 && fake->overlaps); /* only the last pass */
   device->ops->release_on(device, some_stream, memory, layout.size);
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, sorts_without_waiting) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *memory, *kernels[WLMI_MAX_PASSES] = {&memory, &memory, &memory};
   size_t size;
   wlm_coo coo = COO(.rows = 65536 /* one more row for edges outside of the matrix, so indices have three digits */,
@@ -313,12 +304,11 @@ TEST_IN(in_a_process, sorts_without_waiting) {
   CHECK(fake->launches == 13);
   CHECK(!fake->waits && !fake->all_wait && fake->allocations == allocations);
   device->ops->release_on(device, some_stream, memory, 0);
-  device->ops->close(device);
 }
 
 /* The fake kernels write nothing, so the result says that rowptr decreases. */
 TEST_IN(in_a_process, measures_on_a_stream) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *scratch, *kernels[WLMI_MAX_PASSES] = {&scratch, &scratch};
   wlm_csr csr = CSR(.rows = 500, .nnz = 9000);
   wlm_stats stats;
@@ -328,11 +318,10 @@ TEST_IN(in_a_process, measures_on_a_stream) {
   CHECK(fake->launches == 1 && fake->stream == some_stream && fake->filled == some_stream);
   CHECK(fake->waits == 1 && fake->waited == some_stream && !fake->all_wait && fake->allocations == allocations);
   device->ops->release_on(device, some_stream, scratch, wlmi_stats_scratch_size(&csr));
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, reports_what_kernels_need) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_kernel_facts facts;
@@ -344,7 +333,6 @@ TEST_IN(in_a_process, reports_what_kernels_need) {
   launch.threads = 2048;
   CHECK(device->ops->kernel_facts(device, &launch, &facts) == WLM_OK && facts.blocks == 0);
   device->ops->unload(device, module);
-  device->ops->close(device);
 }
 
 /* The program states 3 blocks per multiprocessor, but the driver reports 8: so the work of 13 blocks fits into one
@@ -361,7 +349,7 @@ TEST_IN(in_a_process, plans_by_the_blocks_that_fit) {
                   .wave = 12,
                   .processors = 4}},
   };
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlm_problem problem = PROBLEM(.n = 8);
@@ -373,7 +361,6 @@ TEST_IN(in_a_process, plans_by_the_blocks_that_fit) {
   CHECK(bare_plan_fill(&plan, device, &stated, kernels, &csr, &spec) == WLM_OK);
   CHECK(plan.bound.args.blocks == 16 && plan.bound.args.units == 8 && plan.bound.launches[0].grid[0] == 16);
   device->ops->unload(device, module);
-  device->ops->close(device);
 }
 
 /* A program that NVRTC can compile and whose kernel the fake driver has. */
@@ -391,7 +378,7 @@ static int has_nvrtc(void) {
 
 TEST_IN(in_a_process, compiles_for_a_known_gpu) {
   if (!has_nvrtc()) return;
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *image, *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   size_t size;
@@ -401,7 +388,6 @@ TEST_IN(in_a_process, compiles_for_a_known_gpu) {
   CHECK(device->ops->load(device, &compiled, image, size, kernels, &module) == WLM_OK && !fake->loaded_arch);
   device->ops->unload(device, module);
   wlmi_free(image);
-  device->ops->close(device);
 }
 
 /* NVRTC does not know sm_200: the device keeps this name, and kernels are emitted and compiled for the newest
@@ -413,7 +399,7 @@ TEST_IN(in_a_process, compiles_for_a_newer_gpu) {
   wlmi_module *module;
   size_t size;
   fake->arch = 200;
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   const int newest = device->info.limits.arch;
   CHECK(!strcmp(device->info.arch, "sm_200") && newest >= 90 && newest < 200 && newest == wlmi_nvrtc_arch(1000));
   CHECK(device->ops->compile(device, &compiled, &image, &size) == WLM_OK);
@@ -422,7 +408,6 @@ TEST_IN(in_a_process, compiles_for_a_newer_gpu) {
   CHECK(device->ops->load(device, &compiled, image, size, kernels, &module) == WLM_OK && fake->loaded_arch == newest);
   device->ops->unload(device, module);
   wlmi_free(image);
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, does_not_compile_for_older_gpus) {
@@ -430,11 +415,10 @@ TEST_IN(in_a_process, does_not_compile_for_older_gpus) {
   void *image;
   size_t size;
   fake->arch = 20;
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   CHECK(device->info.limits.arch == 20);
   CHECK(device->ops->compile(device, &compiled, &image, &size) == WLM_ERR_NO_COMPILER && !image);
   DETAIL("cannot compile for sm_20");
-  device->ops->close(device);
 }
 
 static wlm_context *open_context(const char *cache) {
@@ -496,7 +480,7 @@ TEST_IN(in_a_process, converts_on_the_host) {
 }
 
 TEST_IN(in_a_process, refuses_bad_code) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_program wrong = program;
@@ -511,7 +495,6 @@ TEST_IN(in_a_process, refuses_bad_code) {
   wrong.passes[1].shared_bytes = 300 << 10;
   CHECK(device->ops->load(device, &wrong, FAKE_CUDA_IMAGE, 5, kernels, &module) == WLM_ERR_DEVICE);
   DETAIL("cuFuncSetAttribute");
-  device->ops->close(device);
 }
 
 typedef struct caller {
@@ -529,7 +512,7 @@ static wlm_status enqueue(void *user, void *stream) {
 }
 
 TEST_IN(in_a_process, times_by_a_graph) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   void *kernels[WLMI_MAX_PASSES];
   wlmi_module *module;
   wlmi_timer *timer;
@@ -554,7 +537,6 @@ TEST_IN(in_a_process, times_by_a_graph) {
   c.fail_at = c.calls + 1;
   CHECK(device->ops->timer_create(device, enqueue, &c, 5, &timer) == WLM_ERR_INTERNAL && !timer);
   device->ops->unload(device, module);
-  device->ops->close(device);
 }
 
 /* Counts the calls that were captured. */
@@ -565,7 +547,7 @@ static wlm_status ask_capture(void *user, void *stream) {
 }
 
 TEST_IN(in_a_process, detects_captures) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   caller c = {.device = device};
   wlmi_timer *timer;
   CHECK(device->ops->timer_create(device, ask_capture, &c, 5, &timer) == WLM_OK);
@@ -574,11 +556,10 @@ TEST_IN(in_a_process, detects_captures) {
   CHECK(!device->ops->is_captured(device, NULL));
   fake->implicit_capture = 1;
   CHECK(device->ops->is_captured(device, NULL));
-  device->ops->close(device);
 }
 
 TEST_IN(in_a_process, times_without_waiting) {
-  wlmi_device *device = open_fake();
+  OWNED(wlmi_device) *device = open_fake();
   wlmi_watch *watch;
   int done = 1;
   double seconds = 0;
@@ -591,5 +572,4 @@ TEST_IN(in_a_process, times_without_waiting) {
   CHECK(device->ops->watch_poll(watch, &done, &seconds) == WLM_OK && done && seconds > 0.00249 && seconds < 0.00251);
   device->ops->watch_destroy(watch);
   device->ops->watch_destroy(NULL);
-  device->ops->close(device);
 }

@@ -1,6 +1,5 @@
 /* Points and a line as text. */
 #include "cli/curve.h"
-#include "core/base/memory.h"
 #include "support/test.h"
 
 static char *print(wlmi_curve curve) {
@@ -36,8 +35,6 @@ TEST(points_at_one_place_and_labels_that_meet) {
       {10, 0, '+', "under"}, {10, 0, '*', "seen"}, {9.5, 0, '+', "left"}, {0.1, -1, '+', "low"}, {5, 9, '+', "high"},
   };
   WLM_FREED char *text = print((wlmi_curve){points, 5, 1, 3, "s", 50});
-  assert_contains(text, "   3.00 |                    ^high\n");
-  assert_contains(text, "   0.00 |                                 left+ *\n");
-  assert_contains(text, "  -1.00 | +low\n");
-  assert_contains(text, "          0 s                                10 s\n");
+  assert_contains(text, "   3.00 |                    ^high\n", "   0.00 |                                 left+ *\n",
+                  "  -1.00 | +low\n", "          0 s                                10 s\n");
 }

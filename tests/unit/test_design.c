@@ -1,5 +1,4 @@
 /* The tuning design: what it covers, and that its matrices have the properties in their names. */
-#include "core/base/memory.h"
 #include "core/csr/stats.h"
 #include "core/problem/bucket.h"
 #include "core/synth/input.h"

@@ -1,5 +1,4 @@
 /* How explain shows a prediction: the same facts as text and as JSON. */
-#include "core/base/memory.h"
 #include "runtime/dispatch/plan.h"
 #include "support/test.h"
 

@@ -221,21 +221,19 @@ TEST_IN(in_a_context, a_refused_rebind_changes_nothing) {
 /* With int64 indices there can be more columns than the grid of a gradient by argmax can have blocks. */
 TEST_IN(in_a_context, a_refused_gradient_changes_nothing) {
   wlm_csr small = csr_of(50, 70, 100), wide = csr_of(60, (int64_t)1 << 61, 100);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   wlm_execute_args args = call_on(NULL);
   args.x = far(4);
   args.argmax_db = far(5);
   small.colind_type = wide.colind_type = WLM_I64;
   wlm_problem problem = PROBLEM(.n = 64, .operation = WLM_ARGMAX_GRADIENT, .reduce = WLM_MAX);
-  wlm_plan *plan = plan_of(&small, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(&small, &problem, &matrix);
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK);
   const fake_cuda before = *fake;
   CHECK(wlm_plan_rebind(plan, &wide) == WLM_ERR_OVERFLOW);
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->args.rows == 50 && fake->args.cols == 70);
   CHECK(!memcmp(&fake->args, &before.args, sizeof before.args));
   CHECK(!memcmp(fake->grid, before.grid, sizeof before.grid));
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* ---- one call ------------------------------------------------------------------------------------------------- */
@@ -285,7 +283,7 @@ TEST_IN(in_a_context, a_built_transpose_is_sampled_by_rows_of_a) {
  * shows that it was used later.) */
 TEST_IN(in_a_context, stats_do_not_wait_for_the_compiler) {
   static const int32_t rowptr[] = {0, 2, 3, 3}, colind[] = {0, 1, 1};
-  wlm_context *background;
+  OWNED(wlm_context) *background = NULL;
   wlm_csr csr = csr_of(3, 2, 3);
   wlm_matrix *matrix;
   csr.rowptr = rowptr;
@@ -297,7 +295,6 @@ TEST_IN(in_a_context, stats_do_not_wait_for_the_compiler) {
   wlm_matrix_destroy(matrix);
   while (!wlmi_has_helper(background, WLMI_HELPER_STATS, &csr)) usleep(1000);
   CHECK(wlm_matrix_create(background, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT && fake->launches);
-  wlm_context_destroy(background);
 }
 
 static void *own_allocate(void *user, int device, size_t size, void *stream) {

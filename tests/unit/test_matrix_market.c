@@ -259,7 +259,7 @@ TEST(damaged_gzip_is_reported) {
   FREED char *text = many_entries(&size);
   HELD(wlmi_csr_host) csr;
   write_gzip(folder_file(&folder, "many.mtx.gz"), text, size);
-  unsigned char *gz = read_whole(folder.file, &gz_size);
+  FREED unsigned char *gz = read_whole(folder.file, &gz_size);
   const size_t cuts[] = {3, 5, gz_size / 2, gz_size - 9, gz_size - 1};
   for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
     write_whole(folder_file(&folder, "cut.mtx.gz"), gz, cuts[i]);
@@ -279,7 +279,6 @@ TEST(damaged_gzip_is_reported) {
   }
   write_whole(folder_file(&folder, "plain.mtx.gz"), text, size); /* the name says gzip, but the contents decide */
   assert_status(WLM_OK, wlmi_input_read(folder.file, &csr));
-  free(gz);
 }
 
 /* Only comments may be longer than the buffer; what follows them is read. */

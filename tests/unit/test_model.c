@@ -1,6 +1,5 @@
 /* The cost model: what it learns and predicts, and that damaged blobs are refused. */
 #include "core/base/hash.h"
-#include "core/base/memory.h"
 #include "select/model.h"
 #include "support/emit_fixture.h"
 #include "support/meter.h"
@@ -39,7 +38,7 @@ TEST(finds_the_planted_winner_on_unseen_matrices) {
   for (int m = 0; m < UNSEEN; m++) {
     const wlm_stats s = planted_matrix();
     for (int k = 0; k < PLANTED_WIDTHS; k++) {
-      const wlmi_candidate_list *list;
+      OWNED(wlmi_candidates) *list = NULL;
       wlmi_prediction first;
       wlmi_model_case asked;
       int untrained;
@@ -57,7 +56,6 @@ TEST(finds_the_planted_winner_on_unseen_matrices) {
       worst = fmax(worst, ratio);
       off = fmax(off, fabs(log(first.seconds / asked.seconds /
                                planted_time(&s, planted_widths[k], first.candidate->variant))));
-      wlmi_candidates_drop(list);
     }
   }
   assert_true(exp(logs / (UNSEEN * PLANTED_WIDTHS)) < 1.06);
@@ -157,7 +155,7 @@ TEST(unusual_matrices_give_finite_times) {
   HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES);
   const double cvs[] = {0, NAN, INFINITY, 1e30};
   const int64_t sizes[] = {0, 1, INT64_MAX / 8};
-  const wlmi_candidate_list *list;
+  OWNED(wlmi_candidates) *list = NULL;
   list = planted_candidates(32);
   for (int i = 0; i < 4 * 3 * 3 * 3; i++) {
     wlm_stats s = STATS(.cv = cvs[i % 4], .rows = sizes[i / 4 % 3], .cols = sizes[i / 4 % 3], .nnz = sizes[i / 12 % 3]);
@@ -171,7 +169,6 @@ TEST(unusual_matrices_give_finite_times) {
       for (int f = 0; f < WLMI_FEATURES; f++) assert_true(isfinite(asked.features[f]));
     }
   }
-  wlmi_candidates_drop(list);
 }
 
 static int64_t allocations;
@@ -193,7 +190,7 @@ static void count_release(void *user, void *pointer) {
 TEST(evaluating_allocates_nothing) {
   HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES);
   const wlm_stats s = planted_matrix();
-  const wlmi_candidate_list *list;
+  OWNED(wlmi_candidates) *list = NULL;
   wlmi_prediction best[WLMI_RANKED];
   wlmi_model_case asked;
   int untrained;
@@ -204,7 +201,6 @@ TEST(evaluating_allocates_nothing) {
   assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 5, best, WLMI_RANKED, &untrained), WLMI_RANKED);
   assert_int_equal(allocations, before);
   for (int i = 1; i < WLMI_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
-  wlmi_candidates_drop(list);
 }
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
@@ -213,7 +209,7 @@ TEST(models_are_written_and_read) {
   HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES), again;
   const wlm_stats s = planted_matrix();
   OWNED(wlmi_candidates) *list = planted_candidates(32);
-  void *blob;
+  WLM_FREED void *blob = NULL;
   wlmi_model_case left, right;
   GET(size_t, size, wlmi_model_write(&model, &blob, &size));
   assert_int_equal(wlmi_model_read(blob, size, &again), WLM_OK);
@@ -226,7 +222,6 @@ TEST(models_are_written_and_read) {
   assert_true(left.distance == right.distance);
   for (int64_t i = 0; i < list->count; i++)
     assert_true(wlmi_model_seconds(&left, &list->candidates[i]) == wlmi_model_seconds(&right, &list->candidates[i]));
-  wlmi_free(blob);
 }
 
 TEST(damaged_bytes_are_refused) {

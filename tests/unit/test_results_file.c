@@ -13,9 +13,8 @@ static const char first[] = "{\"suite\":\"core\",\"device\":\"d\",\"matrix\":\"a
 
 static void assert_content(const char *expected) {
   size_t size;
-  unsigned char *content = read_whole(folder.file, &size);
+  FREED unsigned char *content = read_whole(folder.file, &size);
   if (size != strlen(expected) || memcmp(content, expected, size)) fail_msg("%.*s", (int)size, (char *)content);
-  free(content);
 }
 
 static wlm_status append(wlmi_results *results, const char *line) {

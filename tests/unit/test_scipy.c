@@ -180,7 +180,7 @@ TEST(archives_of_other_files) {
 /* A byte that is changed or missing is noticed: each array has a checksum. */
 TEST(damaged_files) {
   size_t size;
-  unsigned char *bytes = read_whole(write_arrays(csr, 9), &size);
+  FREED unsigned char *bytes = read_whole(write_arrays(csr, 9), &size);
   wlmi_csr_host a;
   for (size_t cut = 4; cut < size; cut++) {
     write_whole(folder_file(&folder, "cut.npz"), bytes, cut);
@@ -195,7 +195,6 @@ TEST(damaged_files) {
     }
     bytes[i] ^= 0x55;
   }
-  free(bytes);
 }
 
 static wlm_status refuse(void *user, int64_t rows, int64_t cols, int64_t nnz) {

@@ -171,7 +171,13 @@ static void begin(int64_t count, uint64_t seed, double noise) {
   for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
 }
 
-static wlm_status play(wlmi_timed *screened, wlmi_finals *finals) {
+static wlmi_finals finals; /* of the last search */
+FIXTURE(release_finals) {
+  wlmi_finals_release(&finals);
+  return 0;
+}
+
+static wlm_status play(wlmi_timed *screened) {
   wlmi_timed none[MOST] = {{0}};
   const wlmi_search_field field = {.device = &f.device,
                                    .count = f.count,
@@ -184,9 +190,11 @@ static wlm_status play(wlmi_timed *screened, wlmi_finals *finals) {
                                    .report = report_one,
                                    .out_of_time = out_of_time,
                                    .in_a_hurry = in_a_hurry};
-  wlm_status status = wlmi_search(&field, &rules, finals);
+  wlmi_finals_release(&finals);
+  f.methods = 0; /* begin may have cleared it before */
+  wlm_status status = wlmi_search(&field, &rules, &finals);
   assert_int_equal(f.live, 0);
-  assert_int_equal(f.methods, finals->count);
+  assert_int_equal(f.methods, finals.count);
   return status;
 }
 
@@ -194,12 +202,11 @@ static wlm_status play(wlmi_timed *screened, wlmi_finals *finals) {
 
 /* Noise of up to 10 % on each sample; the planted best is 8 % faster than the next one. */
 TEST(the_planted_best_survives_noise) {
-  static wlmi_finals finals;
   for (uint64_t seed = 1; seed <= 200; seed++) {
     begin(150, seed, 0.1);
     const int64_t best = (int64_t)(draw(&f.random) % 150);
     f.cost[best] = 1e-5;
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(NULL));
     assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, best);
     assert_int_equal(finals.list[0].candidate, best);
     assert_true(finals.count >= 2 && finals.count <= 8);
@@ -210,46 +217,40 @@ TEST(the_planted_best_survives_noise) {
       assert_true(!i || finals.list[i].seconds >= finals.list[i - 1].seconds);
     }
     for (int64_t i = 0; i < f.count; i++) assert_int_equal(f.screened[i], 1);
-    wlmi_finals_release(&finals);
   }
 }
 
 /* With many similar candidates, the mean loss over 100 seeds is below 2 %, and each loss below 5 %. */
 TEST(similar_candidates_lose_little) {
-  static wlmi_finals finals;
   double logs = 0;
   for (uint64_t seed = 1; seed <= 100; seed++) {
     begin(150, seed, 0.06);
     for (int i = 0; i < 150; i++) f.cost[i] = 1e-5 * (1 + 0.004 * ((i * 37 + (int)seed) % 150));
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(NULL));
     const double regret = f.cost[finals.list[0].candidate] / 1e-5;
     assert_true(regret < 1.05);
     logs += log(regret);
-    wlmi_finals_release(&finals);
   }
   assert_true(exp(logs / 100) < 1.02);
 }
 
 /* Clearly slower candidates run a few calls only and get no graph, and the whole search takes little time. */
 TEST(slow_candidates_are_dropped) {
-  static wlmi_finals finals;
   begin(150, 3, 0);
   f.cost[0] = 1e-4;
   for (int i = 1; i < 150; i++) f.cost[i] = i % 10 == 5 ? 1.1e-4 : 1e-3;
   f.cost[77] = 5; /* 5 seconds: runs once, because its time is unknown before */
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   for (int64_t i = 1; i < 150; i++)
     if (f.cost[i] >= 1e-3) {
       assert_int_equal(f.timers[i], 0);
       assert_int_equal(f.entered[i], 1);
     }
   assert_true(f.now < 5 + 0.8);
-  wlmi_finals_release(&finals);
 }
 
 /* Where a launch takes longer than the work, only what is slow beside it is dropped, wherever the best comes. */
 TEST(slow_launches_drop_nothing_fast) {
-  static wlmi_finals finals;
   for (int at = 0; at < 20; at++) {
     wlmi_timed screened[MOST] = {{0}};
     begin(20, (uint64_t)at, 0);
@@ -257,51 +258,44 @@ TEST(slow_launches_drop_nothing_fast) {
     for (int i = 0; i < 20; i++) f.cost[i] = 1.2e-6 + 3e-8 * i;
     f.cost[at] = 1e-6;
     f.cost[(at + 5) % 20] = 1e-3;
-    assert_status(WLM_OK, play(screened, &finals));
+    assert_status(WLM_OK, play(screened));
     for (int i = 1; i < 20; i++) assert_int_equal(f.timers[i] > 0, f.cost[i] < 1e-3);
     assert_true(fabs(screened[(at + 5) % 20].seconds - 1e-3) <
                 (at == 15 ? 50e-6 : 1e-9)); /* the first has its launch */
     assert_int_equal(finals.list[0].candidate, at);
-    wlmi_finals_release(&finals);
   }
 }
 
 /* Calls of 10 ms are timed without a graph, and the rounds stay within their time. */
 TEST(long_calls_take_few_samples) {
-  static wlmi_finals finals;
   begin(100, 5, 0.02);
   for (int i = 0; i < 100; i++) f.cost[i] = 10e-3 * (1 + 0.05 * ((i * 7) % 100));
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_int_equal(finals.list[0].candidate, 0);
   assert_true(finals.list[0].samples >= 3);
   assert_true(f.now < 100 * 2 * 35e-3 + 3);
-  wlmi_finals_release(&finals);
 }
 
 TEST(both_kinds_have_finalists) {
-  static wlmi_finals finals;
   begin(100, 8, 0.05);
   for (int i = 0; i < 100; i++) f.prepared[i] = i % 2;
   f.cost[30] = 0.9e-5; /* the fastest unprepared candidate */
   f.cost[51] = 0.3e-5;
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, 30);
   assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 51);
-  wlmi_finals_release(&finals);
   f.cost[51] = 1e-4; /* now the fastest candidate of all is unprepared */
   f.told = 0;
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 30);
-  wlmi_finals_release(&finals);
 }
 
 TEST(wrong_candidates_are_replaced) {
-  static wlmi_finals finals;
   begin(50, 9, 0.01);
   for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
   f.wrong[0] = f.wrong[1] = 1;
   f.breaks[20] = 1;
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_int_equal(finals.list[0].candidate, 2);
   assert_null(finals.list[0].failure);
   int failed = 0;
@@ -314,34 +308,29 @@ TEST(wrong_candidates_are_replaced) {
     }
   assert_int_equal(failed, 2);
   assert_true(finals.count - failed >= 2);
-  wlmi_finals_release(&finals);
   for (int i = 0; i < 50; i++) f.wrong[i] = 1;
   f.told = 0;
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_null(wlmi_finals_best(&finals, WLMI_PREPARED));
-  wlmi_finals_release(&finals);
 }
 
 /* More candidates are wrong than take part in the rounds: the search verifies the next ones until one is correct. */
 TEST(the_fastest_correct_candidate_wins) {
-  static wlmi_finals finals;
   for (int again = 0; again < 2; again++) { /* wrong at the first verification, then wrong after the last round */
     begin(50, 17, 0.01);
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
     for (int i = 0; i < 30; i++) *(again ? &f.goes_wrong[i] : &f.wrong[i]) = 1;
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(NULL));
     const wlmi_method *best = wlmi_finals_best(&finals, WLMI_PREPARED);
     assert_non_null(best);
     assert_int_equal(best->candidate, 30);
     assert_int_equal(f.verified[30], 1);
     assert_int_equal(best->samples, 9);
-    wlmi_finals_release(&finals);
   }
 }
 
 /* Another load slows the first calls of a candidate: the search calls it again, and it wins. */
 TEST(a_burst_does_not_count) {
-  static wlmi_finals finals;
   wlmi_timed screened[20];
   for (int length = 1; length <= 2; length++) {
     begin(20, 18, 0.01);
@@ -350,9 +339,8 @@ TEST(a_burst_does_not_count) {
     f.cost[9] = 1.5e-5;
     f.burst = 9;
     f.burst_left = length;
-    assert_status(WLM_OK, play(screened, &finals));
+    assert_status(WLM_OK, play(screened));
     assert_int_equal(finals.list[0].candidate, 9);
-    wlmi_finals_release(&finals);
     /* The same with a call of 15 ms, which loading the kernel cannot explain. */
     begin(20, 18, 0.01);
     memset(screened, 0, sizeof screened);
@@ -360,31 +348,27 @@ TEST(a_burst_does_not_count) {
     f.cost[9] = 3e-4;
     f.burst = 9;
     f.burst_left = 1;
-    assert_status(WLM_OK, play(screened, &finals));
+    assert_status(WLM_OK, play(screened));
     assert_int_equal(finals.list[0].candidate, 9);
-    wlmi_finals_release(&finals);
   }
 }
 
 /* The same if the first call of a candidate is fast and another load slows the next one. */
 TEST(a_fast_first_call_counts) {
-  static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 18, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 30e-3 * (1 + 0.02 * i); /* so long that one more call is enough */
   f.cost[9] = 20e-3;
   f.burst = 9;
   f.burst_left = f.burst_after = 1;
-  assert_status(WLM_OK, play(screened, &finals));
+  assert_status(WLM_OK, play(screened));
   assert_true(screened[9].seconds < 22e-3);
   assert_int_equal(finals.list[0].candidate, 9);
-  wlmi_finals_release(&finals);
 }
 
 /* If a burst lasts, the samples disagree, and the spread shows it. A candidate that is really slow has no such
  * spread. */
 TEST(disagreeing_times_have_a_spread) {
-  static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 19, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-4 * (1 + 0.02 * i);
@@ -392,15 +376,13 @@ TEST(disagreeing_times_have_a_spread) {
   f.burst = 9;
   f.burst_left = 4;
   f.fades = 1;
-  assert_status(WLM_OK, play(screened, &finals));
+  assert_status(WLM_OK, play(screened));
   assert_true(wlmi_spread_is_noisy(f.spread[9], 1));
   for (int i = 0; i < 20; i++) assert_true(i == 9 || !wlmi_spread_is_noisy(f.spread[i], 1));
-  wlmi_finals_release(&finals);
 }
 
 /* A sample far from the model's prediction is repeated, even if the candidate is far behind the best. */
 TEST(unexpected_times_are_measured_again) {
-  static wlmi_finals finals;
   for (int expects = 0; expects < 2; expects++) {
     wlmi_timed screened[20] = {{0}};
     begin(20, 20, 0.01);
@@ -408,93 +390,81 @@ TEST(unexpected_times_are_measured_again) {
     if (expects) screened[9].expected = 1e-3;
     f.burst = 9;
     f.burst_left = 1; /* 50 ms: not repeated without a prediction */
-    assert_status(WLM_OK, play(screened, &finals));
+    assert_status(WLM_OK, play(screened));
     assert_int_equal(screened[9].seconds < 2e-3, expects);
-    wlmi_finals_release(&finals);
   }
 }
 
 /* A hundred screened candidates of both kinds fail when they are set up again: the candidates behind them take part,
  * and the first failures are reported. */
 TEST(failing_setups_are_replaced) {
-  static wlmi_finals finals;
   begin(150, 13, 0.01);
   for (int i = 0; i < 150; i++) {
     f.cost[i] = 1e-5 * (1 + 0.002 * i);
     f.prepared[i] = i % 2;
     f.enters_once[i] = i < 100;
   }
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   int failed = 0;
   for (int i = 0; i < finals.count; i++) failed += finals.list[i].failure != NULL;
   assert_int_equal(failed, WLMI_SEARCH_FAILURES);
   for (int i = 0; i < failed; i++) assert_int_equal(f.entered[finals.list[finals.count - 1 - i].candidate], 2);
   assert_int_equal(wlmi_finals_best(&finals, WLMI_PREPARED)->candidate, 100);
   assert_int_equal(wlmi_finals_best(&finals, WLMI_PLAIN)->candidate, 100);
-  wlmi_finals_release(&finals);
 }
 
 /* Candidates with known times are not screened again, but take part in the rounds. */
 TEST(known_candidates_skip_the_screening) {
-  static wlmi_finals finals;
   wlmi_timed screened[20] = {{0}};
   begin(20, 10, 0.01);
   for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
   for (int i = 0; i < 10; i++) screened[i] = (wlmi_timed){.seconds = f.cost[i], .kind = WLMI_PLAIN};
   screened[5].seconds = INFINITY; /* this one failed in the earlier run */
-  assert_status(WLM_OK, play(screened, &finals));
+  assert_status(WLM_OK, play(screened));
   assert_int_equal(finals.list[0].candidate, 0);
   assert_int_equal(f.told, 10);
   assert_int_equal(f.screened[0], 0);
   assert_int_equal(f.entered[0], 1);
   assert_int_equal(f.entered[5], 0);
-  wlmi_finals_release(&finals);
 }
 
 TEST(time_runs_out) {
-  static wlmi_finals finals;
   begin(50, 11, 0.01);
   f.stop_after = 5;
-  assert_status(WLM_OK, play(NULL, &finals));
+  assert_status(WLM_OK, play(NULL));
   assert_int_equal(f.told, 5);
   assert_true(finals.count >= 2);
   for (int i = 0; i < finals.count; i++) assert_true(finals.list[i].candidate < 5);
-  wlmi_finals_release(&finals);
 }
 
 /* After the budget has ended, only a few candidates are timed again, in one round. */
 TEST(after_the_budget_one_round_remains) {
-  static wlmi_finals finals;
   int entered[2] = {0};
   double took[2];
   for (int hurries = 0; hurries < 2; hurries++) {
     begin(50, 11, 0.01);
     f.hurries = hurries;
     for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(NULL));
     assert_int_equal(finals.list[0].candidate, 0);
     assert_int_equal(finals.list[0].samples, 9);
     for (int i = 0; i < 50; i++) entered[hurries] += f.entered[i] - 1;
     took[hurries] = f.now;
-    wlmi_finals_release(&finals);
   }
   assert_true(entered[0] > 8 && entered[1] >= 2 && entered[1] <= 4);
   assert_true(took[1] < took[0]);
 }
 
 TEST(the_callback_may_cancel) {
-  static wlmi_finals finals;
   begin(50, 12, 0.01);
   f.fail_after = 7;
-  assert_int_equal(play(NULL, &finals), WLM_ERR_CANCELLED);
+  assert_int_equal(play(NULL), WLM_ERR_CANCELLED);
   assert_int_equal(f.told, 7);
   assert_int_equal(finals.count, 0);
-  wlmi_finals_release(&finals);
 }
 
 /* The last round is played again while other programs disturb it, and the calmest one counts as a whole. */
 TEST(a_busy_machine_is_measured_again) {
-  static wlmi_finals finals;
   static const struct {
     double shares[4];
     int interrupts, repeats;
@@ -514,7 +484,7 @@ TEST(a_busy_machine_is_measured_again) {
     f.shares = cases[k].shares;
     f.interrupts = cases[k].interrupts;
     f.crowded = cases[k].crowded;
-    assert_status(WLM_OK, play(NULL, &finals));
+    assert_status(WLM_OK, play(NULL));
     assert_int_equal(finals.repeats, cases[k].repeats);
     assert_int_equal(finals.list[0].candidate, 7);
     assert_true(fabs(finals.list[0].seconds - 1e-5 / cases[k].counts) < 1e-9);
@@ -522,6 +492,7 @@ TEST(a_busy_machine_is_measured_again) {
     for (int i = 0; i < finals.count; i++)
       assert_true(finals.list[i].spread >= finals.lost && finals.list[i].samples == 9);
     assert_int_equal(wlmi_spread_is_noisy(finals.list[0].spread, 9), cases[k].lost > 0.25);
-    wlmi_finals_release(&finals);
   }
 }
+
+EACH(NULL, release_finals)

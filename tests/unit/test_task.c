@@ -1,5 +1,4 @@
 /* Which case is tuned next, and its share of the time. */
-#include "core/base/memory.h"
 #include "support/test.h"
 #include "tuner/design.h"
 #include "tuner/task.h"

@@ -26,9 +26,8 @@ TEST(screened_times_are_marked) {
                                           result_of("precise", 754, 9)};
   HELD(wlmi_report) text = {0};
   report(results, 4, &text);
-  assert_contains(text.text.data, "*  precise  754.00  3.0%            9");
-  assert_contains(text.text.data, "   glanced  607.00  screened        1");
-  assert_contains(text.text.data, explanation);
+  assert_contains(text.text.data, "*  precise  754.00  3.0%            9", "   glanced  607.00  screened        1",
+                  explanation);
   assert_true(strstr(text.text.data, "precise") < strstr(text.text.data, "glanced"));
   assert_true(strstr(text.text.data, "glanced") < strstr(text.text.data, "broken"));
 }
@@ -45,9 +44,8 @@ TEST(the_star_is_the_choice) {
   wlm_candidate_result results[] = {result_of("b", 100, 9), result_of("a", 101, 9), result_of("c", 120, 9)};
   wlmi_report text = {0};
   report(results, 3, &text);
-  assert_contains(text.text.data, "*  a        101.00");
-  assert_contains(text.text.data, "   b        100.00");
-  assert_contains(text.text.data, "\n*: among times that differ by less than their spread and 2 %");
+  assert_contains(text.text.data, "*  a        101.00", "   b        100.00",
+                  "\n*: among times that differ by less than their spread and 2 %");
   wlmi_report_release(&text);
   results[1].seconds = 103e-6; /* no tie */
   report(results, 3, &text);
