@@ -1,17 +1,16 @@
-/* Compiles and runs an emitted program on a device and compares it with the float64 reference, over many shapes. Works
- * on every device: the host, the simt shim, a GPU. */
+/* Compiles and runs an emitted program of any operation on a device and compares it with the float64 reference, over
+ * many shapes. Works on every device: the host, the simt shim, a GPU. */
 #pragma once
 
 #include "generator/generator.h"
 #include "runtime/dispatch/device.h"
 
-/* Runs the program for all shapes, with different alignments, leading dimensions, alpha and beta, and once for N = 0.
- * Checks that
- *   - results agree with the reference, although B holds NaN and Inf in rows that no edge uses and in the padding
- *   - edges behind the last row, as wlm_csr_from_coo leaves them, take no part where op(A) is walked
- *   - C is not read if beta = 0 (it then begins as NaN), and nothing outside of rows x n is written
+/* Runs the program on the operands of support/kernel_operands.h. Checks that
+ *   - every output agrees with the reference, and positions exactly; edges are in the order of A
+ *   - an output is not read unless the call says so, and nothing but its elements is written
  *   - workspace and prepared memory, which begin as NaN, suffice with exactly the stated sizes
  *   - prepare reads no values of A, which are set after it
+ *   - gradients by argmax are the same together and alone
  *   - all `runs` on the same operands give the same bits, if the program is deterministic.
  * before_run is called before each run, so that a caller can change the device's order or number of threads. On
  * WLM_ERR_MISMATCH the detail says what differs; other errors are returned unchanged. */
