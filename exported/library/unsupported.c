@@ -1,5 +1,6 @@
 /* The functions of the public headers that an exported library does not have: those that measure, and that read and
  * write databases. */
+#include "core/base/status.h"
 #include "warploom/warploom_tune.h"
 
 static wlm_status unsupported(const char *function) {

@@ -10,6 +10,7 @@
 #include "core/csr/stats.h"
 #include "core/problem/spec_key.h"
 #include "core/synth/input.h"
+#include "runtime/devices.h"
 #include "support/command.h"
 #include "support/stats.h"
 #include "support/test.h"
