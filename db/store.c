@@ -167,7 +167,7 @@ wlm_status wlmi_store_count(wlm_store *store, wlmi_store_counts *counts) {
 
 wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class) {
   static const char sql[] =
-      "SELECT DISTINCT class, name, processors FROM device WHERE kind = ?1 AND arch = ?2"
+      "SELECT DISTINCT class, name, processors, arch FROM device WHERE kind = ?1"
       " AND EXISTS (SELECT 1 FROM measurement m WHERE m.device = device.id) ORDER BY class";
   wlmi_device_record other = *device;
   sqlite3_stmt *row = NULL;
@@ -175,10 +175,10 @@ wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *
   wlm_status status;
   WLM_TRY(wlmi_sqlite_prepare(store->db, sql, &row));
   wlmi_sqlite_bind_text(row, 1, device->kind);
-  wlmi_sqlite_bind_text(row, 2, device->arch);
   while (wlmi_sqlite_next(row, &status)) {
     other.name = (char *)wlmi_sqlite_text(row, 1);
     other.processors = sqlite3_column_int(row, 2);
+    other.arch = (char *)wlmi_sqlite_text(row, 3);
     const double its = wlmi_device_unlikeness(&other, device);
     if (its == 0 || (least > 0 && its >= least)) continue;
     least = its;

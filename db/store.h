@@ -42,9 +42,7 @@ wlm_status wlmi_store_load(wlm_store *store, const char *device_class, wlmi_meas
 wlm_status wlmi_content_load(wlm_store *store, wlmi_content *content); /* of all devices; release with
                                                                         * wlmi_content_release */
 
-/* The most similar other device class with measurements, "" if none is similar. Similar means the same kind and
- * architecture and at most twice or half the processors. A class with the same name comes first, then the nearest
- * number of processors. */
+/* The most similar other device class with measurements (wlmi_device_unlikeness), "" if none is similar. */
 wlm_status wlmi_store_nearest_class(wlm_store *store, const wlmi_device_record *device, wlmi_text *device_class);
 
 typedef struct wlmi_store_counts {

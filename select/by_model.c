@@ -1,16 +1,13 @@
 /* Decides by the cost model, which predicts every candidate on a matrix that was never measured.
  *
  * Of hundreds of predictions the least is likely to be one that errs, while rules were set on what won in measurements.
- * So the kernel that rules name stays unless another is predicted to be faster by more than a quarter of the model's
- * spread. It also stays if it is of a family that the model does not know. */
+ * So the kernel that a rule names stays unless another is predicted to be clearly faster (wlmi_rule.stays). It also
+ * stays if it is of a family that the model does not know. */
 #include <math.h>
 #include <string.h>
 
 #include "select/model.h"
 #include "select/state.h"
-
-/* By how much log(time) must be predicted to be less, in multiples of its spread, for the rules' kernel to go. */
-static const double margin = 0.25;
 
 /* A model of another device class counts as WLMI_FAR farther away, because its times are not this device's. */
 static double remoteness(const wlmi_model_case *c) { return c->distance + (c->model->borrowed ? WLMI_FAR : 0); }
@@ -33,7 +30,7 @@ wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem) {
     const wlmi_model *model = &s->snapshot->models[i];
     wlmi_model_case c;
     if (strcmp(model->problems, class)) continue;
-    wlmi_model_case_make(model, s->stats, problem, s->n, &c);
+    wlmi_model_case_make(model, s->request->limits, s->stats, problem, s->n, &c);
     if (lookup.model && !is_better(&c, &lookup.model_case)) continue;
     lookup.model = model;
     lookup.model_case = c;
@@ -45,9 +42,21 @@ int wlmi_model_is_near(const wlmi_lookup *lookup) {
   return lookup->model && lookup->model_case.distance <= WLMI_MODEL_FAR;
 }
 
-static double predict(wlmi_selection *s, const char *variant) {
-  const wlmi_candidate *candidate = wlmi_candidate_named(s->request->variants->list, variant);
-  return candidate && wlmi_model_is_near(&s->lookup) ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
+double wlmi_predict_variant(wlmi_selection *s, const wlmi_variant *variant) {
+  const wlmi_candidate *candidate =
+      wlmi_model_is_near(&s->lookup) ? wlmi_candidate_find(s->request->variants->list, variant) : NULL;
+  return candidate ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
+}
+
+double wlmi_expected(wlmi_selection *s, const wlmi_variant *variant) {
+  const double predicted = wlmi_predict_variant(s, variant);
+  return predicted > 0 ? predicted : wlmi_simple_seconds(s->request->limits, s->stats, s->n);
+}
+
+static double predict(wlmi_selection *s, const char *name) {
+  wlmi_variant variant;
+  wlmi_variant_recognise(s->request->variants->families, name, &variant);
+  return wlmi_predict_variant(s, &variant);
 }
 
 static void describe(const wlmi_prediction *p, const wlmi_prediction *least, double plain, wlmi_ranked *out) {
@@ -74,18 +83,18 @@ static const char *keep_rules_kernel(wlmi_selection *s, wlmi_prediction best[WLM
   wlmi_model_case *c = &s->lookup.model_case;
   const wlmi_candidate_list allowed = {s->request->variants->families, s->candidates, s->candidate_count};
   wlmi_variant variant = {0};
-  const char *why = wlmi_rules_name(s, &variant);
+  const wlmi_rule *rule = wlmi_rule_for(s, &variant);
   wlmi_prediction p = {.candidate = wlmi_candidate_find(&allowed, &variant)};
-  if (!why || !p.candidate) return NULL;
+  if (!rule || !p.candidate) return NULL;
   if (!wlmi_predict_one(c, p.candidate, s->calls, &p)) p.price = best[0].price;
-  if (p.price > best[0].price * exp(margin * wlmi_model_spread(c))) return NULL;
+  if (p.price > best[0].price * exp(rule->stays * wlmi_model_spread(c))) return NULL;
   int at = 0;
   while (at < *count && best[at].candidate != p.candidate) at++;
   if (at == WLMI_STEP_ENTRIES) at--; /* the last of the others makes room */
   if (at == *count) ++*count;
   memmove(best + 1, best, (size_t)at * sizeof *best);
   best[0] = p;
-  return why;
+  return rule->why;
 }
 
 static const wlmi_prediction *least_price(const wlmi_prediction *best, int count) {
@@ -126,8 +135,8 @@ int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision) {
   const int has_plain = predict_plain(s, best, count < WLMI_RANKED ? count : WLMI_RANKED, &plain);
   decision->rule = keep_rules_kernel(s, best, &count);
   if (decision->rule)
-    wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds, WLMI_STEP_MODEL,
-                   "named by the rules, and nothing is predicted to be clearly faster");
+    wlmi_add_entry(decision, &best[0].candidate->value, best[0].seconds > 0 ? best[0].seconds : best[1].seconds,
+                   WLMI_STEP_MODEL, "named by the rules, and nothing is predicted to be clearly faster");
   wlmi_describe_predictions(s, best, count, plain.seconds, "predicted by the model", decision);
   const wlmi_prediction *unit = best[0].seconds > 0 ? best : &plain; /* the model may not know the rules' kernel */
   if (best[0].candidate->prepares && has_plain)

@@ -27,13 +27,7 @@ static int64_t width_of(const wlmi_selection *s) {
 
 /* Sampled rows have at most S edges, so what counts is how many rows there are to keep the device busy. */
 static int64_t size_of(const wlmi_selection *s) {
-  return wlmi_rule_kind_of(&s->spec->problem) == WLMI_RULE_SAMPLED ? s->stats->rows : s->stats->nnz;
-}
-
-static int is_for_kind(const wlmi_selection *s, int kind) {
-  const int of_problem = wlmi_rule_kind_of(&s->spec->problem);
-  if (of_problem == WLMI_RULE_SAMPLED || !wlmi_ranks_as_product(s->spec)) return kind == of_problem;
-  return kind == of_problem || kind == WLMI_RULE_PLAIN || (kind == WLMI_RULE_HALVES && has_halves(s));
+  return s->spec->problem.sampling.sample == WLM_SAMPLE_NONE ? s->stats->nnz : s->stats->rows;
 }
 
 /* The longest row of estimated stats is a guess, on which no rule must rely. */
@@ -47,33 +41,35 @@ enum { SHORT_ROW = 41, SHORT_ROW_OF_HALVES = 12 };
 
 /* Sorting rows pays for as many calls where no row has more than a thousand non-zeros or a fiftieth of all: one block
  * works on a row, and such a row would keep it busy after all others. Only sums were measured. */
-static int pays_to_sort(const wlmi_selection *s, const wlmi_rule *rule) {
+static int pays_to_sort(const wlmi_selection *s) {
   const wlm_problem *p = &s->spec->problem;
   const int64_t longest = s->stats->longest;
-  const int is_of_halves = rule->kind == WLMI_RULE_HALVES;
   const int is_sum =
       (p->reduce == WLM_SUM || p->reduce == WLM_MEAN) && (p->message == WLM_MUL || p->message == WLM_COPY_B);
-  return is_sum && p->operation == WLM_SPMM && s->calls >= rule->min_calls && !wlmi_is_estimated(s->request) &&
-         s->stats->cv >= rule->min_cv && has_halves(s) == is_of_halves &&
-         longest > (is_of_halves ? SHORT_ROW_OF_HALVES : SHORT_ROW) &&
+  return is_sum && p->operation == WLM_SPMM && !wlmi_is_estimated(s->request) &&
+         longest > (has_halves(s) ? SHORT_ROW_OF_HALVES : SHORT_ROW) &&
          (longest <= 1000 || longest * 50 <= s->stats->nnz);
 }
 
 static int holds(const wlmi_selection *s, const wlmi_rule *rule) {
   const wlmi_limits *limits = s->request->limits;
-  return rule->target == limits->target && is_for_kind(s, rule->kind) && width_of(s) <= rule->max_n &&
-         is_skewed(s->stats, rule->min_cv, limits) && size_of(s) <= rule->max_size && has_no_longer_row(s, rule) &&
-         s->stats->mean >= rule->min_mean && (!rule->min_calls || pays_to_sort(s, rule));
+  return rule->target == limits->target && width_of(s) <= rule->max_n && is_skewed(s->stats, rule->min_cv, limits) &&
+         size_of(s) <= rule->max_size && has_no_longer_row(s, rule) && s->stats->mean >= rule->min_mean &&
+         s->calls >= rule->min_calls && (!rule->min_calls || pays_to_sort(s));
 }
 
 /* Writes the rule's variant with the first valid vector or tile, or with the last if none is valid. */
 static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_variant *variant,
                          char name[WLMI_VARIANT_NAME]) {
-  for (int number = 0; wlmi_rule_spell(rule, columns_of(s), number, name); number++) {
+  for (int number = 0; wlmi_rule_spell(rule, &s->spec->problem, columns_of(s), number, name); number++) {
     wlmi_variant_recognise(s->request->variants->families, name, variant);
     if (wlmi_is_allowed(s, variant, wlmi_may_prepare(s))) return 1;
   }
   return 0;
+}
+
+static void add_entry(wlmi_selection *s, const wlmi_variant *variant, const char *why, wlmi_decision *decision) {
+  wlmi_add_entry(decision, variant, wlmi_expected(s, variant), WLMI_STEP_RULE, why);
 }
 
 /* All variants of the rules failed on this very matrix: takes any candidate that did not fail, or else any whose result
@@ -84,12 +80,10 @@ static void add_what_is_left(wlmi_selection *s, wlmi_decision *decision) {
   wlmi_list_candidates(s);
   for (int64_t i = 0; i < s->candidate_count && decision->entry_count < WLMI_STEP_ENTRIES; i++)
     if (!s->candidates[i].prepares)
-      wlmi_add_entry(decision, &s->candidates[i].value, 0, WLMI_STEP_RULE,
-                     "what rules name failed here, so any that did not");
+      add_entry(s, &s->candidates[i].value, "what rules name failed here, so any that did not", decision);
   for (int64_t i = 0; list && !decision->entry_count && i < list->count; i++)
     if (!list->candidates[i].prepares && !wlmi_was_wrong(s, &list->candidates[i].value))
-      wlmi_add_entry(decision, &list->candidates[i].value, 0, WLMI_STEP_RULE,
-                     "every kernel failed here; this one gave no wrong result");
+      add_entry(s, &list->candidates[i].value, "every kernel failed here; this one gave no wrong result", decision);
 }
 
 /* Whether a is the better one where neither is what rules name: of the family that they name, then the one whose
@@ -115,16 +109,17 @@ static void add_what_fits(wlmi_selection *s, uint8_t family, wlmi_decision *deci
       if (!is_there && (!best || fits_better(s, c, best, family))) best = c;
     }
     if (best)
-      wlmi_add_entry(decision, &best->value, 0, WLMI_STEP_RULE,
-                     is_archived ? "the kernel of the archive that fits best"
-                                 : "what rules name does not serve this problem; of what does, this fits best");
+      add_entry(s, &best->value,
+                is_archived ? "the kernel of the archive that fits best"
+                            : "what rules name does not serve this problem; of what does, this fits best",
+                decision);
   }
 }
 
-const char *wlmi_rules_name(const wlmi_selection *s, wlmi_variant *variant) {
+const wlmi_rule *wlmi_rule_for(const wlmi_selection *s, wlmi_variant *variant) {
   char name[WLMI_VARIANT_NAME];
   for (int i = 0; i < wlmi_rule_count; i++)
-    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant, name)) return wlmi_rules[i].why;
+    if (holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], variant, name)) return &wlmi_rules[i];
   return NULL;
 }
 
@@ -136,11 +131,11 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
   for (int i = 0; i < wlmi_rule_count; i++) {
     if (!holds(s, &wlmi_rules[i])) continue;
     if (!spell_allowed(s, &wlmi_rules[i], &variant, name)) {
-      wlmi_refuse(s, &variant, name, decision);
+      if (wlmi_failed_here(s, &variant)) wlmi_refuse(s, &variant, name, decision);
       if (!family) family = variant.family;
       continue;
     }
-    wlmi_add_entry(decision, &variant, 0, WLMI_STEP_RULE, wlmi_rules[i].why);
+    add_entry(s, &variant, wlmi_rules[i].why, decision);
     break;
   }
   if (!decision->entry_count) add_what_fits(s, family, decision);
@@ -150,14 +145,14 @@ int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision) {
   return decision->entry_count > 0;
 }
 
-void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision) {
+void wlmi_add_rule_entries(wlmi_selection *s, wlmi_decision *decision) {
   enum { MOST = 2 };
   char name[WLMI_VARIANT_NAME];
   wlmi_variant variant;
   const int before = decision->entry_count;
   for (int i = 0; i < wlmi_rule_count && decision->entry_count < before + MOST; i++)
     if (!wlmi_rules[i].min_calls && holds(s, &wlmi_rules[i]) && spell_allowed(s, &wlmi_rules[i], &variant, name))
-      wlmi_add_entry(decision, &variant, 0, WLMI_STEP_RULE, wlmi_rules[i].why);
+      add_entry(s, &variant, wlmi_rules[i].why, decision);
 }
 
 /* ---- scattering ----------------------------------------------------------------------------------------- */
@@ -184,5 +179,7 @@ void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision) {
     const int64_t difference = best ? wlmi_candidate_misfit(c, p->n) - wlmi_candidate_misfit(best, p->n) : -1;
     if (difference < 0 || (difference == 0 && share_misfit(c, request) < share_misfit(best, request))) best = c;
   }
-  if (best) wlmi_add_entry(decision, &best->value, 0, WLMI_STEP_RULE, rule);
+  if (best)
+    wlmi_add_entry(decision, &best->value, wlmi_simple_seconds(request->limits, request->stats, p->n), WLMI_STEP_RULE,
+                   rule);
 }

@@ -131,7 +131,7 @@ typedef struct expected {
 static void add_profile(const wlmi_selection *s, const profile *p, double *prices, expected *sums) {
   wlmi_model_case c;
   double best = INFINITY;
-  wlmi_model_case_make(s->lookup.model, &p->stats, s->lookup.problem, s->n, &c);
+  wlmi_model_case_make(s->lookup.model, s->request->limits, &p->stats, s->lookup.problem, s->n, &c);
   for (int64_t i = 0; i < s->candidate_count; i++) {
     wlmi_prediction prediction;
     prices[i] = INFINITY;

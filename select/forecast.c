@@ -28,7 +28,8 @@ static void predict(const wlmi_snapshot *snapshot, const wlmi_request *request, 
   wlmi_model_class(request->problem, request->spec->problem.n, request->spec->has_edge_lines, class);
   for (int64_t i = 0; i < snapshot->model_count; i++) {
     if (strcmp(snapshot->models[i].problems, class)) continue;
-    wlmi_model_case_make(&snapshot->models[i], request->stats, request->problem, request->spec->problem.n, &c);
+    wlmi_model_case_make(&snapshot->models[i], request->limits, request->stats, request->problem,
+                         request->spec->problem.n, &c);
     if (c.distance < nearest.distance) nearest = c;
   }
   f->distance = nearest.distance;

@@ -29,20 +29,21 @@ int wlmi_model_family(const wlmi_model *model, const wlmi_variant *variant) {
   return -1;
 }
 
-void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
-                          wlmi_model_case *c) {
+void wlmi_model_case_make(const wlmi_model *model, const wlmi_limits *device, const wlm_stats *stats,
+                          const char *problem_key, int64_t n, wlmi_model_case *c) {
   const wlmi_point here = wlmi_point_of(stats, n);
-  *c = (wlmi_model_case){model, stats, n, wlmi_simple_seconds(&model->limits, stats, n), INFINITY, {0}};
+  const wlmi_limits *limits = model->borrowed ? device : &model->limits;
+  *c = (wlmi_model_case){model, limits, stats, n, wlmi_simple_seconds(limits, stats, n), INFINITY, {0}};
   for (int64_t i = 0; i < model->point_count; i++)
     c->distance = fmin(c->distance, wlmi_point_distance(&here, &model->points[i]));
-  wlmi_features_of_case(&model->limits, stats, n, wlmi_problem_has_values(problem_key), c->features);
+  wlmi_features_of_case(limits, stats, n, wlmi_problem_has_values(problem_key), c->features);
 }
 
 double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate) {
   const wlmi_model *model = c->model;
   const int family = wlmi_model_family(model, &candidate->value);
   if (family < 0) return 0;
-  wlmi_features_of_candidate(&model->limits, c->stats, c->n, candidate, family, c->features);
+  wlmi_features_of_candidate(c->limits, c->stats, c->n, candidate, family, c->features);
   return c->seconds * exp(model->base + wlmi_trees_sum(model->trees, model->tree_count, c->features));
 }
 

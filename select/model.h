@@ -44,6 +44,7 @@ typedef struct wlmi_model {
 /* A case whose candidates are to be predicted, with what all candidates share. */
 typedef struct wlmi_model_case {
   const wlmi_model *model;
+  const wlmi_limits *limits;
   const wlm_stats *stats;
   int64_t n;
   double seconds;  /* wlmi_simple_seconds */
@@ -51,8 +52,9 @@ typedef struct wlmi_model_case {
   float features[WLMI_FEATURES];
 } wlmi_model_case;
 
-void wlmi_model_case_make(const wlmi_model *model, const wlm_stats *stats, const char *problem_key, int64_t n,
-                          wlmi_model_case *c);
+/* `device`: what the launches of a model of another device class are compared with; its own has its limits. */
+void wlmi_model_case_make(const wlmi_model *model, const wlmi_limits *device, const wlm_stats *stats,
+                          const char *problem_key, int64_t n, wlmi_model_case *c);
 /* Predicted seconds; 0 where the candidate's family was not part of the training, or the model does not know the table
  * of families. Allocates nothing. */
 double wlmi_model_seconds(wlmi_model_case *c, const wlmi_candidate *candidate);

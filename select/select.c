@@ -50,7 +50,7 @@ static const wlmi_case *same_matrix(const wlmi_selection *s, const char *problem
  * what a model predicts. */
 static int kind_of(const wlmi_spec *spec) {
   const int operation = wlmi_ranks_as_product(spec) ? WLM_SPMM : (int)spec->problem.operation;
-  return 2 * operation + (spec->problem.want_argmax != 0);
+  return 16 * (2 * operation + (spec->problem.want_argmax != 0)) + (int)wlmi_type_size(spec->problem.dense_type);
 }
 
 static void add_simpler(wlmi_selection *s, const wlmi_spec *simpler, const char *like) {
@@ -76,16 +76,23 @@ static void add_nearest_message(wlmi_selection *s, const wlmi_spec *spec) {
            text + 1);
 }
 
-/* f16 and bf16 differ in how numbers are converted, which hardly ever decides which kernel is the fastest. */
-static void add_other_16_bit_type(wlmi_selection *s, wlmi_spec *simplest) {
-  const wlm_type own = simplest->problem.dense_type, other = own == WLM_F16 ? WLM_BF16 : WLM_F16;
-  const char *last = s->simpler_count ? s->simpler[s->simpler_count - 1].like : "";
+static void add_in_type(wlmi_selection *s, wlmi_spec *simplest, const char *last, wlm_type type) {
+  const wlm_type own = simplest->problem.dense_type;
   char like[WLMI_LIKE];
-  if (wlmi_type_size(own) != 2) return;
-  simplest->problem.dense_type = other;
-  if (simplest->value_type == own) simplest->value_type = other;
-  snprintf(like, sizeof like, "%.*s, in %s", WLMI_LIKE - 16, last, wlmi_type_name(other)); /* with room for the type */
+  simplest->problem.dense_type = type;
+  if (simplest->value_type == own) simplest->value_type = type;
+  snprintf(like, sizeof like, "%.*s, in %s", WLMI_LIKE - 16, last, wlmi_type_name(type)); /* with room for the type */
   add_simpler(s, simplest, like);
+}
+
+/* f16 and bf16 differ in how numbers are converted, which hardly ever decides which kernel is the fastest. Other types
+ * are of another kind, so they follow f32 only where there is no model of their own. */
+static void add_other_types(wlmi_selection *s, wlmi_spec *simplest) {
+  const wlm_type own = simplest->problem.dense_type;
+  char like[WLMI_LIKE];
+  wlmi_copy_name(like, sizeof like, s->simpler_count ? s->simpler[s->simpler_count - 1].like : "");
+  if (wlmi_type_size(own) == 2) add_in_type(s, simplest, like, own == WLM_F16 ? WLM_BF16 : WLM_F16);
+  add_in_type(s, simplest, like, WLM_F32);
 }
 
 /* Kernels for A^T, heads and dropout are those without plus a few lines; kernels of any operator differ from those for
@@ -130,7 +137,7 @@ static void add_simpler_problems(wlmi_selection *s, const wlmi_spec *spec) {
   *simpler.custom = 0;
   simpler.problem.empty = WLM_EMPTY_ZERO;
   add_simpler(s, &simpler, ", for a sum of products");
-  add_other_16_bit_type(s, &simpler);
+  add_other_types(s, &simpler);
 }
 
 /* All problems with the request's own types, then all with 32-bit indices: 64-bit ones only move more bytes for an
@@ -200,13 +207,24 @@ static int is_thin(wlmi_selection *s, const wlmi_case *c) {
   return 3 * known < s->candidate_count + wlmi_failure_count(s);
 }
 
-/* Thin cases come from an interrupted tuning or an import of a few lines. Such a case decides only if it measured the
- * candidate that would be chosen without it: then its winner is known to be better. */
+/* Whether the model predicts another kernel to be clearly faster than the measured winner of the case. */
+static int is_outdone(wlmi_selection *s, const wlmi_case *c, const wlmi_decision *instead) {
+  static const double clearly = 0.5; /* in multiples of the model's spread, as in the rules */
+  wlmi_decision measured = {.calls = s->calls};
+  if (instead->step != WLMI_STEP_MODEL) return 1;
+  wlmi_select_by_case(s, c, &measured);
+  const double predicted = wlmi_predict_variant(s, &measured.entries[0].variant);
+  return instead->entries[0].seconds * exp(clearly * wlmi_model_spread(&s->lookup.model_case)) < predicted;
+}
+
+/* Thin cases come from an interrupted tuning, an import of a few lines, or a pruned database. Such a case decides if it
+ * measured the candidate that would be chosen without it, or if the model does not predict that candidate to be clearly
+ * faster: then its winner is better. */
 static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision) {
   const wlmi_lookup lookup = s->lookup;
   wlmi_decision instead = {.calls = s->calls};
   s->passed_over[s->passed_over_count++] = c;
-  if (!settle(s, &instead) || wlmi_case_has(c, &instead.entries[0].variant)) {
+  if (!settle(s, &instead) || wlmi_case_has(c, &instead.entries[0].variant) || !is_outdone(s, c, &instead)) {
     s->lookup = lookup;
     return 0;
   }
@@ -250,7 +268,7 @@ static int settle(wlmi_selection *s, wlmi_decision *decision) {
 }
 
 /* Keeps the decision without the pin as well, so that explain can show what the pin costs. */
-static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
+static void apply_pin(wlmi_selection *s, wlmi_decision *decision) {
   const char *problem = s->request->problem;
   const wlmi_pin *pin = wlmi_pin_find(s->snapshot, s->stats, problem, s->n);
   if (!pin && s->lookup.problem != problem) pin = wlmi_pin_find(s->snapshot, s->stats, s->lookup.problem, s->n);
@@ -263,7 +281,7 @@ static void apply_pin(const wlmi_selection *s, wlmi_decision *decision) {
   }
   const wlmi_decision before = *decision;
   decision->entry_count = 0;
-  wlmi_add_entry(decision, &pin->value, 0, WLMI_STEP_PIN, "pinned by hand");
+  wlmi_add_entry(decision, &pin->value, wlmi_expected(s, &pin->value), WLMI_STEP_PIN, "pinned by hand");
   for (int i = 0; i < before.entry_count; i++)
     wlmi_add_entry(decision, &before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
                    before.entries[i].reason);
@@ -309,7 +327,8 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
   }
   wlmi_selection_release(&s);
   if (s.out_of_memory) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choosing a kernel");
-  wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLMI_STEP_BUILTIN, "the kernel that the library carries");
+  wlmi_add_entry(decision, &(wlmi_variant){0}, wlmi_simple_seconds(request->limits, s.stats, s.n), WLMI_STEP_BUILTIN,
+                 "the kernel that the library carries");
   if (is_found) return WLM_OK;
   decision->step = WLMI_STEP_BUILTIN;
   wlmi_copy_name(decision->variant, sizeof decision->variant, "builtin");

@@ -36,7 +36,7 @@ enum {
 /* One variant of the ranked list. */
 typedef struct wlmi_entry {
   wlmi_variant variant; /* zeroed for the built-in kernel */
-  double seconds;       /* expected of one call: measured or predicted; 0 = not known */
+  double seconds;       /* expected of one call: measured, predicted, or that moving its bytes would take */
   wlmi_step step;       /* the step that chose it */
   const char *reason;   /* static */
 } wlmi_entry;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "select/model.h"
+#include "select/rules.h"
 #include "select/select.h"
 
 /* The problem for which cases are looked up: that of the request or a simpler one, with its model. */
@@ -22,7 +23,7 @@ static inline int wlmi_is_estimated(const wlmi_request *request) { return reques
 /* The most entries that one step adds; the rest is for the rules and the built-in kernel. */
 enum { WLMI_STEP_ENTRIES = 8 };
 /* The most thin cases that are ignored before the remaining steps use no cases; the most simpler problems of one. */
-enum { WLMI_PASSED_OVER = 4, WLMI_SIMPLER = 11 };
+enum { WLMI_PASSED_OVER = 4, WLMI_SIMPLER = 13 };
 
 typedef struct wlmi_selection {
   const wlmi_snapshot *snapshot;
@@ -50,6 +51,7 @@ int wlmi_may_prepare(const wlmi_selection *s);
 /* Whether the variant is valid for the problem, needs no preparing (unless may_prepare), and did not fail on this very
  * matrix. */
 int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int may_prepare);
+int wlmi_failed_here(const wlmi_selection *s, const wlmi_variant *variant); /* on this very matrix */
 /* Whether the variant gave a wrong result on this very matrix. */
 int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant);
 /* Writes why not, at most WLMI_REASON characters. */
@@ -81,17 +83,21 @@ int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision);
 /* Makes the best predictions the decision. `plain`: seconds of the best unprepared candidate. */
 void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
                                const char *reason, wlmi_decision *decision);
+/* Seconds that a model which may decide predicts; 0 = there is none, or it does not know the variant. */
+double wlmi_predict_variant(wlmi_selection *s, const wlmi_variant *variant);
+/* The same, or without a prediction the time that moving the bytes would take. */
+double wlmi_expected(wlmi_selection *s, const wlmi_variant *variant);
 /* Adds the model's predictions for everything that explain shows; nothing if no candidates were listed so far. */
 void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision);
 
 /* ---- by_rule.c: by the built-in rules ------------------------------------------------------------------ */
 
-/* The variant of the first rule that holds, if it may be chosen; why it is named, or NULL if no rule applies. */
-const char *wlmi_rules_name(const wlmi_selection *s, wlmi_variant *variant);
+/* The first rule that holds and whose variant may be chosen; NULL if there is none. */
+const wlmi_rule *wlmi_rule_for(const wlmi_selection *s, wlmi_variant *variant);
 int wlmi_select_by_rule(wlmi_selection *s, wlmi_decision *decision);
 /* Appends a few valid variants of the rules to the entries, for kernels that cannot be loaded. Leaves out rules that
  * prepare, so that kernels of other families follow a prepared choice. */
-void wlmi_add_rule_entries(const wlmi_selection *s, wlmi_decision *decision);
+void wlmi_add_rule_entries(wlmi_selection *s, wlmi_decision *decision);
 
 /* For WLMI_USE_SCATTER: of the kernels that walk A itself, the one that fits best; nothing if there is none. */
 void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision);

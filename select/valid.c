@@ -35,6 +35,8 @@ int wlmi_is_allowed(const wlmi_selection *s, const wlmi_variant *variant, int ma
   return candidate && (may_prepare || !candidate->prepares);
 }
 
+int wlmi_failed_here(const wlmi_selection *s, const wlmi_variant *variant) { return failure_of(s, variant) != NULL; }
+
 int wlmi_was_wrong(const wlmi_selection *s, const wlmi_variant *variant) {
   const wlmi_measured *failure = failure_of(s, variant);
   const char *wrong = wlm_status_message(WLM_ERR_MISMATCH);

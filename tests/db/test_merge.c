@@ -374,6 +374,7 @@ static void assert_nearest(wlm_store *store, const char *arch, const char *name,
   assert_string_equal(nearest.data, expected);
 }
 
+/* A GPU without data takes those of another one, if possible of its name, then of its architecture. */
 TEST(the_nearest_class_is_of_the_same_chip) {
   static const struct {
     char *name, *arch;
@@ -394,9 +395,11 @@ TEST(the_nearest_class_is_of_the_same_chip) {
   assert_nearest(store, "sm_90", "NVIDIA GH200", 116, "cuda/sm_90/NVIDIA H100 PCIe/114");
   /* a part of an H200, with fewer multiprocessors */
   assert_nearest(store, "sm_90", "NVIDIA H200", 114, "cuda/sm_90/NVIDIA H200/132");
-  assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H100 PCIe/114");
-  assert_nearest(store, "sm_90", "NVIDIA H200", 16, "");
-  assert_nearest(store, "sm_100", "NVIDIA B200", 148, "");
+  assert_nearest(store, "sm_90", "NVIDIA H200", 60, "cuda/sm_90/NVIDIA H200/132");
+  assert_nearest(store, "sm_90", "NVIDIA H200", 30, "cuda/sm_90/NVIDIA H200/132");
+  assert_nearest(store, "sm_90", "NVIDIA GH200", 16, "cuda/sm_90/NVIDIA H100 PCIe/114");
+  assert_nearest(store, "sm_80", "NVIDIA A30", 56, "cuda/sm_80/NVIDIA A100/108");
+  assert_nearest(store, "sm_100", "NVIDIA B200", 148, "cuda/sm_90/NVIDIA H200/132");
 }
 
 EACH(folder_begin, folder_end)

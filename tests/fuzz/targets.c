@@ -346,7 +346,7 @@ static void run_model(const char *path, char *data, size_t size) {
   wlmi_candidate candidate = {.pass = {.units_per_block = 4, .threads = 128}, .lanes = 4, .launches = 1};
   wlmi_model_case c;
   wlmi_model_set_families(&model, wlmi_generator_families(generator));
-  wlmi_model_case_make(&model, &stats, problem_keys[0], 32, &c);
+  wlmi_model_case_make(&model, &model.limits, &stats, problem_keys[0], 32, &c);
   for (int i = 0; i < model.family_count; i++) {
     candidate.value.family = model.family_ids[i];
     wlmi_model_seconds(&c, &candidate);

@@ -11,10 +11,10 @@ static wlmi_families known;
 
 const wlmi_families *snapshot_families(void) {
   static const char *const values[][3] = {
-      {"host_nnz", "nonzeros", "8192"}, {"host_nnz", "tile", "16"},  {"host_nnz", "tile", "32"},
-      {"host_nnz", "tile", "64"},       {"host_nnz", "tile", "128"}, {"host_row", "rows", "128"},
-      {"host_row", "tile", "16"},       {"host_row", "tile", "32"},  {"host_row", "tile", "64"},
-      {"host_row", "tile", "128"},
+      {"host_nnz", "nonzeros", "8192"}, {"host_nnz", "tile", "16"},         {"host_nnz", "tile", "32"},
+      {"host_nnz", "tile", "64"},       {"host_nnz", "tile", "128"},        {"host_row", "rows", "128"},
+      {"host_row", "tile", "16"},       {"host_row", "tile", "32"},         {"host_row", "tile", "64"},
+      {"host_row", "tile", "128"},      {"sddmm_host", "nonzeros", "1024"}, {"sddmm_host", "ahead", "16"},
   };
   static int filled;
   for (size_t i = 0; i < sizeof values / sizeof *values && !filled; i++) {

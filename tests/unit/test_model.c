@@ -47,7 +47,7 @@ TEST(finds_the_planted_winner_on_unseen_matrices) {
       for (int64_t i = 0; i < list->count; i++)
         if (!list->candidates[i].prepares)
           best = fmin(best, planted_time(&s, planted_widths[k], list->candidates[i].variant));
-      wlmi_model_case_make(&model, &s, planted_key, planted_widths[k], &asked);
+      wlmi_model_case_make(&model, &emit_cuda, &s, planted_key, planted_widths[k], &asked);
       assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 1, &first, 1, &untrained), 1);
       assert_true(untrained > 0); /* those that the world lacks */
       assert_false(first.candidate->prepares);
@@ -162,7 +162,7 @@ TEST(unusual_matrices_give_finite_times) {
     wlmi_model_case asked;
     s.longest = s.nnz;
     const int64_t n = (int64_t[]){0, 1, INT32_MAX}[i / 36];
-    wlmi_model_case_make(&model, &s, planted_key, n, &asked);
+    wlmi_model_case_make(&model, &emit_cuda, &s, planted_key, n, &asked);
     assert_false(isnan(asked.distance));
     for (int64_t c = 0; c < list->count; c++) {
       assert_true(wlmi_model_seconds(&asked, &list->candidates[c]) >= 0);
@@ -197,7 +197,7 @@ TEST(evaluating_allocates_nothing) {
   list = planted_candidates(32);
   const int64_t before = allocations;
   assert_true(before > 0);
-  wlmi_model_case_make(&model, &s, planted_key, 32, &asked);
+  wlmi_model_case_make(&model, &emit_cuda, &s, planted_key, 32, &asked);
   assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 5, best, WLMI_RANKED, &untrained), WLMI_RANKED);
   assert_int_equal(allocations, before);
   for (int i = 1; i < WLMI_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
@@ -217,8 +217,8 @@ TEST(models_are_written_and_read) {
   assert_true(again.made_at == model.made_at && again.measurements == model.measurements);
   assert_true(again.spread == model.spread && again.family_count == model.family_count);
   wlmi_model_set_families(&again, list->families);
-  wlmi_model_case_make(&model, &s, planted_key, 32, &left);
-  wlmi_model_case_make(&again, &s, planted_key, 32, &right);
+  wlmi_model_case_make(&model, &emit_cuda, &s, planted_key, 32, &left);
+  wlmi_model_case_make(&again, &emit_cuda, &s, planted_key, 32, &right);
   assert_true(left.distance == right.distance);
   for (int64_t i = 0; i < list->count; i++)
     assert_true(wlmi_model_seconds(&left, &list->candidates[i]) == wlmi_model_seconds(&right, &list->candidates[i]));
