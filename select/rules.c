@@ -2,7 +2,7 @@
  * different operations, so no rule says for which it is, and the last ones of each operation hold for any N.
  *
  * They name what was fastest on an H200, roughly, since models choose better (docs/performance.md). Those for N <= 8
- * are also what a model has to beat clearly, and models do not know kernels that always prepare. tests/db/test_estimated.c
+ * are also what a model has to beat clearly, and models do not know kernels that always prepare. tests/db/test_folds.c
  * measures the result. The rules for sampling, for which no model is shipped, are those of 107 matrices with 16 edges,
  * N = 16 to 256.
  *

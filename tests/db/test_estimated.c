@@ -3,20 +3,13 @@
  * the rules. The database keeps a few fast candidates of each case; for the others the test uses the times that the
  * shipped model, which was trained on all of them, predicts with the real stats.
  *
- * The decisions use the shipped model, which was trained on these matrices; the rules were made for them, too. With
- * WARPLOOM_ESTIMATED set to a folder the test leaves each group of bench/suites/groups.tsv out, trains a model on the
- * rest (kept in the folder) and prints every case. */
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "core/base/memory.h"
+ * The decisions use the shipped model, which was trained on these matrices; the rules were made for them, too.
+ * tests/db/test_folds.c leaves matrices out. */
 #include "core/problem/spec_key.h"
 #include "select/forecast.h"
 #include "support/emit_fixture.h"
-#include "support/folder.h"
 #include "support/shipped.h"
 #include "support/test.h"
-#include "tuner/train.h"
 
 enum { WIDE, NARROW, MODELS }; /* of sums in f32 */
 static const char *const model_names[MODELS] = {"wide", "narrow"};
@@ -50,46 +43,6 @@ static int end(void **state) {
 
 static int model_for(int64_t n) { return n <= WLMI_NARROW ? NARROW : WIDE; }
 
-/* ---- times of all candidates of a case ------------------------------------------------------------------ */
-
-typedef struct times {
-  const wlmi_candidate *candidates;
-  int64_t count;
-  double seconds[1024]; /* one time for each candidate; only unprepared candidates are compared */
-} times;
-
-static double measured_seconds(const wlmi_case *c, const char *variant) {
-  for (int64_t i = 0; i < c->count; i++)
-    if (!strcmp(c->candidates[i].variant, variant)) return c->candidates[i].cost / WLMI_PICOSECONDS;
-  return 0;
-}
-
-/* The shipped database keeps the fastest candidates, so all others took at least as long as the slowest one kept. */
-static void fill_times(const wlmi_case *c, const char *problem, times *t) {
-  wlmi_model_case model_case;
-  double slowest[2] = {0, 0};
-  assert_true(t->count <= 1024);
-  wlmi_model_case_make(&shipped[model_for(c->n)], &emit_cuda, c->stats, problem, c->n, &model_case);
-  for (int64_t i = 0; i < t->count; i++) {
-    const int prepares = t->candidates[i].prepares;
-    slowest[prepares] = fmax(slowest[prepares], measured_seconds(c, t->candidates[i].variant));
-  }
-  for (int64_t i = 0; i < t->count; i++) {
-    t->seconds[i] = measured_seconds(c, t->candidates[i].variant);
-    if (t->seconds[i] == 0) {
-      const double predicted = wlmi_model_seconds(&model_case, &t->candidates[i]);
-      t->seconds[i] = predicted > 0 ? fmax(predicted, slowest[t->candidates[i].prepares]) : INFINITY;
-    }
-  }
-}
-
-static double best_plain(const times *t) {
-  double best = INFINITY;
-  for (int64_t i = 0; i < t->count; i++)
-    if (!t->candidates[i].prepares) best = fmin(best, t->seconds[i]);
-  return best;
-}
-
 static const wlmi_case *case_of(const wlmi_snapshot *s, const shipped_case *c) {
   for (int64_t i = 0; i < s->case_count; i++)
     if (s->cases[i].n == c->n && !strcmp(s->cases[i].problem, c->problem) &&
@@ -98,115 +51,26 @@ static const wlmi_case *case_of(const wlmi_snapshot *s, const shipped_case *c) {
   return NULL;
 }
 
-/* ---- a model without a group ------------------------------------------------------------------------------ */
-
-static void group_of(const char *matrix, char group[128]) {
-  size_t size;
-  char *text = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/groups.tsv", &size);
-  text[size - 1] = 0;
-  snprintf(group, 128, "%s", matrix);
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-    char *tab = strchr(line, '\t');
-    if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) snprintf(group, 128, "%s", tab + 1);
-  }
-  free(text);
-}
+/* ---- the figures -------------------------------------------------------------------------------------------- */
 
 static int is_of_another_group(void *user, const wlmi_measurement_record *record) {
   char its[128];
-  group_of(record->matrix_name, its);
+  shipped_group_of(record->matrix_name, its);
   return strcmp(its, user) != 0;
 }
 
-/* The times of a case's candidates; wlmi_candidates_drop the list. */
-static const wlmi_candidate_list *begin_times(const char *problem, int64_t n, times *t) {
+static const wlmi_candidate_list *candidates_of(const char *problem, int64_t n) {
   GET(wlmi_spec, spec, wlmi_spec_from_key(problem, n, &spec));
   GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
-  t->candidates = list->candidates;
-  t->count = list->count;
   return list;
 }
 
-/* Trains on the times of all candidates for every matrix outside the group. */
-static void train_without(const char *group, const wlmi_snapshot *all, wlmi_models *models) {
-  wlmi_measurement_record *records = NULL;
-  int64_t count = 0, capacity = 0;
-  static times t;
-  for (int64_t i = 0; i < all->case_count; i++) {
-    const wlmi_case *c = &all->cases[i];
-    const wlmi_model *of = &shipped[model_for(c->n)];
-    const wlmi_measurement_record name = {.matrix_name = (char *)c->matrix};
-    const int is_f32_sum = strstr(c->problem, "dense=f32") && !strstr(c->problem, ",operation=");
-    if (!is_f32_sum || !is_of_another_group((void *)group, &name)) continue;
-    const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
-    fill_times(c, c->problem, &t);
-    for (int64_t k = 0; k < t.count; k++) {
-      if (!isfinite(t.seconds[k])) continue;
-      assert_status(WLM_OK, wlmi_measurements_reserve(&records, count, &capacity));
-      double prepare = 0;
-      for (int f = 0; t.candidates[k].prepares && f < of->family_count; f++)
-        if (wlmi_model_family(of, &t.candidates[k].value) == f) prepare = of->prepare[f];
-      records[count++] = (wlmi_measurement_record){.stats = *c->stats,
-                                                   .matrix_name = (char *)c->matrix,
-                                                   .variant = wlmi_strdup(t.candidates[k].variant),
-                                                   .problem = (char *)c->problem,
-                                                   .n = c->n,
-                                                   .time_ps = (int64_t)(t.seconds[k] * WLMI_PICOSECONDS),
-                                                   .prepare_ps = (int64_t)(prepare * t.seconds[k] * WLMI_PICOSECONDS),
-                                                   .samples = 9,
-                                                   .made_at = 1};
-    }
-    wlmi_candidates_drop(list);
-  }
-  wlmi_limits limits = emit_cuda;
-  limits.l2_bytes = shipped[WIDE].limits.l2_bytes;
-  assert_status(WLM_OK, wlmi_models_train(emit_generator, &limits, records, count, models));
-  assert_int_equal(models->count, MODELS);
-  for (int64_t i = 0; i < count; i++) wlmi_free(records[i].variant);
-  wlmi_free(records);
-}
-
-/* Stores the trained models in the folder, because training takes seconds. */
-static void models_without(const char *folder, const char *group, const wlmi_snapshot *all, wlmi_snapshot *out) {
-  char paths[MODELS][512];
-  wlmi_models models = {0};
-  size_t size;
-  for (int i = 0; i < MODELS; i++) {
-    snprintf(paths[i], sizeof paths[i], "%s/%s.%s.model", folder, group, model_names[i]);
-    for (char *at = paths[i] + strlen(folder) + 1; *at; at++)
-      if (*at == ':' || *at == ' ') *at = '_';
-  }
-  if (access(paths[MODELS - 1], R_OK)) {
-    train_without(group, all, &models);
-    for (int i = 0; i < MODELS; i++) {
-      void *blob;
-      const int of = !strstr(models.models[i].problems, ",narrow=1") ? WIDE : NARROW;
-      assert_status(WLM_OK, wlmi_model_write(&models.models[i], &blob, &size));
-      write_whole(paths[of], blob, size);
-      wlmi_free(blob);
-    }
-    wlmi_models_release(&models);
-  }
-  for (int i = 0; i < MODELS; i++) {
-    void *blob = read_whole(paths[i], &size);
-    GET(wlmi_model, model, wlmi_model_read(blob, size, &model));
-    assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
-    free(blob);
-  }
-}
-
-/* ---- the figures -------------------------------------------------------------------------------------------- */
-
-static void make_snapshot(const char *folder, const char *matrix, const wlmi_snapshot *all, wlmi_snapshot *out) {
+static void make_snapshot(const char *matrix, wlmi_snapshot *out) {
   char group[128];
-  group_of(matrix, group);
+  shipped_group_of(matrix, group);
   *out = (wlmi_snapshot){.families = wlmi_generator_families(emit_generator)};
   assert_status(WLM_OK, wlmi_snapshot_add_measurements(out, database.records, database.record_count, NULL,
                                                        is_of_another_group, group));
-  if (folder) {
-    models_without(folder, group, all, out);
-    return;
-  }
   for (int i = 0; i < MODELS; i++) {
     GET(wlmi_model, model, read_model(i, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, NULL, NULL));
@@ -233,22 +97,21 @@ static void count_in(quality *q, double ratio) {
 
 static double mean_of(const quality *q) { return exp(q->logs / (double)q->cases); }
 
-static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, const times *t,
+static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, const shipped_times *t,
                              const wlmi_candidate_list *list, wlmi_decision *d) {
   assert_status(WLM_OK, shipped_choose(c, snapshot, use, 1, d));
-  return t->seconds[wlmi_candidate_named(list, d->variant) - list->candidates] / best_plain(t);
+  return t->seconds[wlmi_candidate_named(list, d->variant) - list->candidates] / t->best;
 }
 
 /* Chooses for one case in the three ways and counts what each loses. `others` has the measurements of other groups. */
-static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *others, int prints,
-                quality of[MODELS][WAYS]) {
+static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *others, quality of[MODELS][WAYS]) {
   static const wlmi_snapshot nothing = {.case_count = 0};
-  static times t;
-  const wlmi_candidate_list *list = begin_times(c.problem, c.n, &t);
+  static shipped_times t;
+  const wlmi_candidate_list *list = candidates_of(c.problem, c.n);
   const wlm_stats real = c.stats;
   wlmi_decision d[WAYS];
   double ratio[WAYS];
-  fill_times(case_of(all, &c), c.problem, &t);
+  shipped_times_fill(&shipped[model_for(c.n)], case_of(all, &c), list, &t);
   ratio[KNOWN] = time_over_best(&c, others, WLMI_USE_MEASURED, &t, list, &d[KNOWN]);
   ratio[RULES] = time_over_best(&c, &nothing, WLMI_USE_MEASURED, &t, list, &d[RULES]);
   c.stats = (wlm_stats){.size = sizeof real, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
@@ -256,10 +119,6 @@ static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *o
   assert_int_equal(d[RULES].step, WLMI_STEP_RULE);
   assert_int_equal(d[ESTIMATED].step, WLMI_STEP_MODEL);
   for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
-  if (prints)
-    printf("%-24s %4lld %8lld rows %6.1f a row cv %5.2f  %.3f %.3f %.3f  %s | %s | %s\n", c.matrix, (long long)c.n,
-           (long long)real.rows, real.mean, real.cv, ratio[KNOWN], ratio[ESTIMATED], ratio[RULES], d[KNOWN].variant,
-           d[ESTIMATED].variant, d[RULES].variant);
   wlmi_candidates_drop(list);
 }
 
@@ -272,7 +131,6 @@ static void print_quality(const char *matrices, quality of[MODELS][WAYS]) {
 }
 
 TEST(decisions_are_near_the_best) {
-  const char *folder = getenv("WARPLOOM_ESTIMATED");
   wlmi_snapshot all, others = {.case_count = 0};
   quality of[MODELS][WAYS] = {{{0}}};
   shipped_snapshot_make(&database, NULL, 0, &all);
@@ -280,9 +138,9 @@ TEST(decisions_are_near_the_best) {
     const shipped_case *c = &database.cases[i];
     if (!i || strcmp(c->matrix, database.cases[i - 1].matrix)) {
       wlmi_snapshot_clear(&others);
-      make_snapshot(folder, c->matrix, &all, &others);
+      make_snapshot(c->matrix, &others);
     }
-    ask(*c, &all, &others, folder != NULL, of);
+    ask(*c, &all, &others, of);
   }
   wlmi_snapshot_clear(&others);
   wlmi_snapshot_clear(&all);
@@ -292,7 +150,6 @@ TEST(decisions_are_near_the_best) {
   assert_true(of[WIDE][RULES].unknown == 0 && of[NARROW][RULES].unknown <= 9);
   assert_true(of[WIDE][KNOWN].unknown == 0 && of[NARROW][KNOWN].unknown <= of[NARROW][RULES].unknown);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][ESTIMATED].unknown == 0);
-  if (folder) return;
   /* The worst is a mesh, 4elt with N = 32: what serves skewed matrices of its size takes so long there. */
   assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2.5);
   assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.046 && of[WIDE][KNOWN].worst <= 1.42);
@@ -321,11 +178,11 @@ TEST(other_matrices_are_served_as_well) {
     for (int64_t k = 0; k < i && is_first; k++)
       is_first = !(is_another_real_one(&all.cases[k]) && !strcmp(all.cases[k].matrix, matrix));
     if (!is_first) continue;
-    make_snapshot(NULL, matrix, &all, &others);
+    make_snapshot(matrix, &others);
     for (int64_t k = i; k < all.case_count; k++) {
       const wlmi_case *c = &all.cases[k];
       if (!is_another_real_one(c) || strcmp(c->matrix, matrix)) continue;
-      ask((shipped_case){c->matrix, c->problem, c->n, *c->stats}, &all, &others, 0, of);
+      ask((shipped_case){c->matrix, c->problem, c->n, *c->stats}, &all, &others, of);
     }
     wlmi_snapshot_clear(&others);
   }
@@ -344,15 +201,15 @@ TEST(rules_serve_the_design) {
   static const wlmi_snapshot nothing = {.case_count = 0};
   wlmi_snapshot all;
   quality rules = {0};
-  static times t;
+  static shipped_times t;
   shipped_snapshot_make(&database, NULL, 0, &all);
   for (int64_t i = 0; i < all.case_count; i++) {
     const wlmi_case *c = &all.cases[i];
     if (strncmp(c->matrix, "synth:", 6)) continue;
     const shipped_case shipped_case = {c->matrix, c->problem, c->n, *c->stats};
-    const wlmi_candidate_list *list = begin_times(c->problem, c->n, &t);
+    const wlmi_candidate_list *list = candidates_of(c->problem, c->n);
     wlmi_decision d;
-    fill_times(c, c->problem, &t);
+    shipped_times_fill(&shipped[model_for(c->n)], c, list, &t);
     const double ratio = time_over_best(&shipped_case, &nothing, WLMI_USE_MEASURED, &t, list, &d);
     assert_int_equal(d.step, WLMI_STEP_RULE);
     count_in(&rules, ratio);

@@ -1,5 +1,7 @@
 #include "support/shipped.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +78,75 @@ void shipped_snapshot_make(const shipped_database *d, const char *without, int w
     GET(wlmi_model, model, wlmi_model_read(d->models[i].data, d->models[i].size, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(snapshot, &model, NULL, NULL));
   }
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------- */
+
+static const wlmi_measured *measured_of(const wlmi_case *c, const char *variant) {
+  for (int64_t i = 0; i < c->count; i++)
+    if (!strcmp(c->candidates[i].variant, variant)) return &c->candidates[i];
+  return NULL;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* The median of measured over predicted times, for a model of another device. */
+static double scale_of(wlmi_model_case *model, const wlmi_case *c, const wlmi_candidate_list *list) {
+  double ratios[64];
+  size_t count = 0;
+  for (int64_t i = 0; i < list->count && model->model->borrowed && count < 64; i++) {
+    const wlmi_measured *kept = measured_of(c, list->candidates[i].variant);
+    const double predicted = kept ? wlmi_model_seconds(model, &list->candidates[i]) : 0;
+    if (predicted > 0) ratios[count++] = kept->cost / WLMI_PICOSECONDS / predicted;
+  }
+  qsort(ratios, count, sizeof *ratios, compare_numbers);
+  return count ? ratios[count / 2] : 1;
+}
+
+void shipped_times_fill(const wlmi_model *model, const wlmi_case *c, const wlmi_candidate_list *list,
+                        shipped_times *t) {
+  wlmi_model_case predicting;
+  double slowest[2] = {0, 0}, dearest = 0, scale = 1;
+  assert_true(list->count <= SHIPPED_CANDIDATES);
+  if (model) {
+    wlmi_model_case_make(model, &model->limits, c->stats, c->problem, c->n, &predicting);
+    scale = scale_of(&predicting, c, list);
+  }
+  for (int64_t i = 0; i < list->count; i++) {
+    const wlmi_measured *kept = measured_of(c, list->candidates[i].variant);
+    t->seconds[i] = kept ? kept->cost / WLMI_PICOSECONDS : 0;
+    t->prepare[i] = kept ? kept->prepare / WLMI_PICOSECONDS : 0;
+    slowest[list->candidates[i].prepares] = fmax(slowest[list->candidates[i].prepares], t->seconds[i]);
+    dearest = fmax(dearest, t->prepare[i]);
+  }
+  t->best = t->best_of_many = INFINITY;
+  for (int64_t i = 0; i < list->count; i++) {
+    const wlmi_candidate *candidate = &list->candidates[i];
+    const int family = model ? wlmi_model_family(model, &candidate->value) : -1, is_kept = t->seconds[i] > 0;
+    if (!is_kept)
+      t->seconds[i] =
+          fmax(slowest[candidate->prepares], model ? scale * wlmi_model_seconds(&predicting, candidate) : 0);
+    if (!is_kept && candidate->prepares)
+      t->prepare[i] = family >= 0 && model->prepare[family] > 0 ? model->prepare[family] * t->seconds[i] : dearest;
+    if (!(t->seconds[i] > 0)) t->seconds[i] = INFINITY;
+    if (!candidate->prepares) t->best = fmin(t->best, t->seconds[i]);
+    t->best_of_many = fmin(t->best_of_many, t->seconds[i] + t->prepare[i] / SHIPPED_CALLS);
+  }
+}
+
+void shipped_group_of(const char *matrix, char group[128]) {
+  size_t size;
+  char *text = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/groups.tsv", &size);
+  text[size - 1] = 0;
+  snprintf(group, 128, "%s", matrix);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char *tab = strchr(line, '\t');
+    if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) snprintf(group, 128, "%s", tab + 1);
+  }
+  free(text);
 }
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */

@@ -26,5 +26,19 @@ void shipped_release(shipped_database *database);
 void shipped_snapshot_make(const shipped_database *database, const char *without, int with_model,
                            wlmi_snapshot *snapshot);
 
+/* Times of all candidates of a case. The database keeps the fastest: all others took as long as the model predicts, and
+ * at least as long as the slowest one kept. A model of another device predicts only how they compare. */
+enum { SHIPPED_CANDIDATES = 2048, SHIPPED_CALLS = 1000 };
+typedef struct shipped_times {
+  double seconds[SHIPPED_CANDIDATES], prepare[SHIPPED_CANDIDATES]; /* infinite = not known; of preparing once */
+  double best, best_of_many; /* the least time of one call; of SHIPPED_CALLS with its share of the preparation */
+} shipped_times;
+/* `model`: NULL = none. */
+void shipped_times_fill(const wlmi_model *model, const wlmi_case *c, const wlmi_candidate_list *list,
+                        shipped_times *times);
+
+/* The group of a matrix in bench/suites/groups.tsv, or its name. */
+void shipped_group_of(const char *matrix, char group[128]);
+
 wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, wlmi_use use, int64_t calls,
                           wlmi_decision *decision);

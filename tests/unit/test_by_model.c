@@ -176,6 +176,49 @@ TEST(failed_variants_are_not_chosen) {
   wlmi_snapshot_clear(&snapshot);
 }
 
+/* A case of one candidate decides, unless the model predicts that another one is clearly faster than it. */
+TEST(a_thin_case_stays_unless_it_is_outdone) {
+  wlmi_model *model = planted_learned();
+  const wlm_stats tuned = planted_matrix();
+  const wlmi_candidate_list *list = planted_candidates(32);
+  wlmi_model_case predicting;
+  wlmi_model_case_make(model, &emit_cuda, &tuned, planted_key, 32, &predicting);
+  const double best = choose(model, &tuned, 1, NULL).predicted, clearly = exp(0.5 * wlmi_model_spread(&predicting));
+  int stays = 0, goes = 0;
+  for (int64_t i = 0; i < list->count; i++) {
+    const double predicted = wlmi_model_seconds(&predicting, &list->candidates[i]);
+    if (!(predicted > 0) || list->candidates[i].prepares || (predicted <= best * clearly ? stays : goes) > 2) continue;
+    wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
+    snapshot_case(&snapshot, &tuned, planted_key, 32);
+    snapshot_measured(&snapshot, list->candidates[i].variant, 1, 0);
+    const wlmi_decision d = decide(&snapshot, &tuned, planted_key);
+    *(predicted <= best * clearly ? &stays : &goes) += 1;
+    assert_int_equal(d.step, predicted <= best * clearly ? WLMI_STEP_FINGERPRINT : WLMI_STEP_MODEL);
+    assert_int_equal(d.thin_known, d.step == WLMI_STEP_MODEL);
+    snapshot.models = NULL;
+    snapshot.model_count = 0;
+    wlmi_snapshot_clear(&snapshot);
+  }
+  assert_true(stays > 0 && goes > 0);
+  wlmi_candidates_drop(list);
+}
+
+/* Other types follow f32 where they have no model: then its measurements of this matrix and its model decide. */
+TEST(types_without_a_model_follow_f32) {
+  static const char f64[] = "op=mul.sum,dense=f64,rowptr=i32,colind=i32,values=f64,sample=none";
+  wlmi_model model = *planted_learned();
+  const wlmi_snapshot snapshot = {
+      .families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  const wlm_stats asked = planted_matrix();
+  wlmi_decision d = decide(&snapshot, &asked, f64);
+  assert_int_equal(d.step, WLMI_STEP_MODEL);
+  assert_non_null(strstr(d.like, ", in f32"));
+  wlmi_model_class(f64, 32, 0, model.problems);
+  d = decide(&snapshot, &asked, f64);
+  assert_int_equal(d.step, WLMI_STEP_MODEL);
+  assert_string_equal(d.like, "");
+}
+
 /* Positions have a model of their own, whatever their type. It decides before the sum that was tuned on this very
  * matrix; max without positions follows that sum, and so do positions as long as there is only a model of sums. */
 TEST(positions_have_a_model_of_their_own) {
