@@ -1,9 +1,8 @@
 /* Decides where only the size of the matrix is known: rows, columns and non-zeros.
  *
  * How row lengths vary decides which kernel is fast, but it is not known here. So the model predicts every candidate
- * for several plausible matrices of this size, the profiles: four with log-normal row lengths (from even to one huge
- * row), and the matrices with similar rows and mean that were measured for problems of this class, scaled to this
- * size. The candidate with the least mean loss wins. The loss in a profile is log(time / best time) plus a multiple of
+ * for several plausible matrices of this size, the profiles: four with log-normal row lengths, from even to one huge
+ * row. The candidate with the least mean loss wins. The loss in a profile is log(time / best time) plus a multiple of
  * its square, so a candidate that is very slow in one profile does not win by being a little faster in the others.
  * tests/db/test_estimated.c measures the result. */
 #include <math.h>
@@ -14,13 +13,10 @@
 
 static const double launch_seconds = 2.6e-6; /* host time of cuLaunchKernelEx, from case "execute" of
                                               * bench/results/h200/dispatch.jsonl */
-enum { SYNTHETIC = 4, LEARNED = 12, PROFILES = SYNTHETIC + LEARNED + 1 };
+enum { SYNTHETIC = 4, PROFILES = SYNTHETIC + 1 };
 static const struct { double cv, weight; } synthetic[SYNTHETIC] = {{0.3, 2}, {1.2, 1}, {3, 1}, {10, 0.5}};
-static const double reach = 3;            /* measured matrices within this distance are used; 1 is about a factor of 2
-                                           * in the mean */
-static const double square = 2;           /* weight of the squared loss */
-static const double sampled_weight = 150; /* weight of the profile of a sampled block; the others together have about 10
-                                           */
+static const double square = 2;          /* weight of the squared loss */
+static const double sampled_weight = 70; /* of the profile of a sampled block; the others together have 4.5 */
 
 typedef struct profile {
   wlm_stats stats;
@@ -51,52 +47,6 @@ wlm_stats wlmi_log_normal_stats(const wlm_stats *size, double cv) {
   s.empty_rows = clamp(rows * normal_below((log(0.5) - middle) / sigma), 0, (double)s.rows_le_4);
   s.top_share = 1 - normal_below(2.326 - sigma);
   return s;
-}
-
-/* The stats of a measured matrix with its row lengths scaled to the mean. */
-static wlm_stats scaled(const wlm_stats *size, const wlm_stats *from) {
-  wlm_stats s = *size;
-  const double rows = (double)size->rows;
-  const double factor = from->rows > 0 ? rows / (double)from->rows : 0;
-  s.cv = from->cv;
-  s.longest = longest_of(size, (double)from->longest / fmax(mean_of(from), 1e-3) * mean_of(size));
-  s.rows_le_4 = clamp((double)from->rows_le_4 * factor, 0, rows);
-  s.rows_le_16 = clamp((double)from->rows_le_16 * factor, 0, rows);
-  s.empty_rows = clamp((double)from->empty_rows * factor, 0, rows);
-  s.top_share = from->top_share;
-  return s;
-}
-
-static double distance_of(const wlm_stats *a, const wlm_stats *b) {
-  const double rows = log2((double)(a->rows + 1) / (double)(b->rows + 1)) / 2;
-  const double mean = log2((mean_of(a) + 0.1) / (mean_of(b) + 0.1));
-  return sqrt(rows * rows + mean * mean);
-}
-
-/* The nearest matrices measured for this class of problems and kind of N, each once. */
-static int add_learned(const wlmi_selection *s, profile profiles[PROFILES]) {
-  const wlm_stats *nearest[LEARNED];
-  double distances[LEARNED] = {0};
-  int count = 0;
-  wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
-  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
-    const wlm_stats *stats = s->snapshot->cases[i].stats;
-    const int is_narrow = s->snapshot->cases[i].n <= WLMI_NARROW;
-    if (!stats || is_narrow != (s->n <= WLMI_NARROW)) continue;
-    if (!wlmi_is_of_class(&class, s->snapshot->cases[i].problem)) continue;
-    const double distance = distance_of(stats, s->stats);
-    int at = 0, known = 0;
-    for (; at < count && distances[at] <= distance; at++) known |= wlmi_same_fingerprint(nearest[at], stats);
-    if (known || distance > reach || at == LEARNED) continue;
-    if (count < LEARNED) count++;
-    memmove(&nearest[at + 1], &nearest[at], (size_t)(count - 1 - at) * sizeof *nearest);
-    memmove(&distances[at + 1], &distances[at], (size_t)(count - 1 - at) * sizeof *distances);
-    nearest[at] = stats;
-    distances[at] = distance;
-  }
-  for (int i = 0; i < count; i++)
-    profiles[i] = (profile){scaled(s->stats, nearest[i]), 1 / (1 + distances[i] * distances[i])};
-  return count;
 }
 
 /* A matrix that is used once and has more columns than rows is most likely a block of a neighbour sampler: rows are
@@ -172,7 +122,7 @@ int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision) {
   int count = 0;
   if (!wlmi_model_is_near(&s->lookup)) return 0;
   wlmi_list_candidates(s);
-  int profile_count = add_learned(s, profiles);
+  int profile_count = 0;
   for (int i = 0; i < SYNTHETIC; i++)
     profiles[profile_count++] = (profile){wlmi_log_normal_stats(s->stats, synthetic[i].cv), synthetic[i].weight};
   if (is_enqueued(s) && looks_sampled(s->stats))

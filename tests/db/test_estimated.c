@@ -151,7 +151,7 @@ TEST(decisions_are_near_the_best) {
   assert_true(of[WIDE][KNOWN].unknown == 0 && of[NARROW][KNOWN].unknown <= of[NARROW][RULES].unknown);
   for (int i = 0; i < MODELS; i++) assert_true(of[i][ESTIMATED].unknown == 0);
   /* The worst is a mesh, 4elt with N = 32: what serves skewed matrices of its size takes so long there. */
-  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.14 && of[WIDE][ESTIMATED].worst <= 2.5);
+  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.13 && of[WIDE][ESTIMATED].worst <= 2.5);
   assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.046 && of[WIDE][KNOWN].worst <= 1.42);
   assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.069 && of[NARROW][KNOWN].worst <= 1.45);
 }
@@ -191,7 +191,7 @@ TEST(other_matrices_are_served_as_well) {
   assert_true(of[WIDE][KNOWN].cases >= 180 && of[NARROW][KNOWN].cases >= 140);
   assert_true(mean_of(&of[WIDE][KNOWN]) <= 1.07 && of[WIDE][KNOWN].worst <= 1.55);
   assert_true(mean_of(&of[NARROW][KNOWN]) <= 1.1 && of[NARROW][KNOWN].worst <= 1.7);
-  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.26 && mean_of(&of[NARROW][ESTIMATED]) <= 1.22);
+  assert_true(mean_of(&of[WIDE][ESTIMATED]) <= 1.24 && mean_of(&of[NARROW][ESTIMATED]) <= 1.23);
   assert_true(mean_of(&of[WIDE][RULES]) <= 1.17 && of[WIDE][RULES].worst <= 1.9);
   assert_true(mean_of(&of[NARROW][RULES]) <= 1.26 && of[NARROW][RULES].worst <= 2.6);
 }
