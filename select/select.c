@@ -235,20 +235,10 @@ static int pass_over(wlmi_selection *s, const wlmi_case *c, wlmi_decision *decis
   return 1;
 }
 
-/* The tuned matrix that is most like this one. A thin case decides only for its own matrix. */
-static const wlmi_case *find_similar(wlmi_selection *s) {
-  const wlmi_case *nearest = NULL;
-  double least = WLMI_NEAR;
-  for (int64_t i = 0; i < s->snapshot->case_count; i++) {
-    const wlmi_case *c = &s->snapshot->cases[i];
-    if (strcmp(c->problem, s->lookup.problem)) continue;
-    const double distance = wlmi_case_distance(s, c);
-    if (distance > least || (nearest && distance == least)) continue;
-    if (!may_decide(s, c) || is_thin(s, c)) continue;
-    nearest = c;
-    least = distance;
-  }
-  return nearest;
+/* Cases of the same problem count alike. A thin case decides only for its own matrix. */
+static double same_problem(wlmi_selection *s, const wlmi_case *c, void *user) {
+  (void)user;
+  return strcmp(c->problem, s->lookup.problem) || !may_decide(s, c) || is_thin(s, c) ? INFINITY : 0;
 }
 
 static int settle(wlmi_selection *s, wlmi_decision *decision) {
@@ -261,7 +251,7 @@ static int settle(wlmi_selection *s, wlmi_decision *decision) {
     return 1;
   }
   if (is_estimated ? wlmi_select_estimated(s, decision) : wlmi_select_by_model(s, decision)) return 1;
-  if (!is_estimated) c = find_similar(s);
+  if (!is_estimated) c = wlmi_nearest_case(s, same_problem, NULL);
   if (!c) return by_simpler_problem(s, decision) || wlmi_select_by_rule(s, decision);
   wlmi_select_by_case(s, c, decision);
   return 1;

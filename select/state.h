@@ -109,19 +109,20 @@ wlm_stats wlmi_moderate_stats(const wlm_stats *estimated);
 /* Replaces wlmi_select_by_model for estimated stats. */
 int wlmi_select_estimated(wlmi_selection *s, wlmi_decision *decision);
 
-/* ---- nearest_message.c ---------------------------------------------------------------------------------- */
-
-/* Of the tuned messages with the types and features of this one (a problem key) the one that moves the most similar
- * bytes, among those that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there
- * is none, or memory ran out. */
-const char *wlmi_nearest_message(wlmi_selection *s, const char *problem);
-
-/* ---- snapshot.c, similar.c ------------------------------------------------------------------------------ */
+/* ---- snapshot.c, nearest.c ------------------------------------------------------------------------------ */
 
 /* The pin for this matrix, or otherwise for its bucket; NULL if there is none. */
 const wlmi_pin *wlmi_pin_find(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n);
 /* How far the case's matrix is: 0 = it is this one; infinite for another N. */
 double wlmi_case_distance(const wlmi_selection *s, const wlmi_case *c);
+/* The nearest case: the nearest matrix within WLMI_NEAR, and of these the nearest problem. NULL if there is none.
+ * `distance`: of the case's problem; infinite = the case may not decide. */
+typedef double (*wlmi_problem_distance_fn)(wlmi_selection *s, const wlmi_case *c, void *user);
+const wlmi_case *wlmi_nearest_case(wlmi_selection *s, wlmi_problem_distance_fn distance, void *user);
+/* Of the tuned messages with the types and features of this one (a problem key) the one that moves the most similar
+ * bytes, among those that were measured on this matrix, or else on the most similar one. Its problem key; NULL = there
+ * is none, or memory ran out. */
+const char *wlmi_nearest_message(wlmi_selection *s, const char *problem);
 /* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 
