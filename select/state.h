@@ -75,18 +75,21 @@ void wlmi_add_entry(wlmi_decision *decision, const wlmi_variant *variant, double
 int wlmi_case_serves(const wlmi_selection *s, const wlmi_case *c); /* whether it has a candidate that may be chosen */
 void wlmi_select_by_case(const wlmi_selection *s, const wlmi_case *c, wlmi_decision *decision); /* a case that serves */
 
-/* ---- by_model.c: by predictions ------------------------------------------------------------------------ */
+/* ---- lookup.c: the model of a problem ------------------------------------------------------------------- */
 
 wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem);
 int wlmi_model_is_near(const wlmi_lookup *lookup);
-int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision);
-/* Makes the best predictions the decision. `plain`: seconds of the best unprepared candidate. */
-void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
-                               const char *reason, wlmi_decision *decision);
 /* Seconds that a model which may decide predicts; 0 = there is none, or it does not know the variant. */
 double wlmi_predict_variant(wlmi_selection *s, const wlmi_variant *variant);
 /* The same, or without a prediction the time that moving the bytes would take. */
 double wlmi_expected(wlmi_selection *s, const wlmi_variant *variant);
+
+/* ---- by_model.c: by predictions ------------------------------------------------------------------------ */
+
+int wlmi_select_by_model(wlmi_selection *s, wlmi_decision *decision);
+/* Makes the best predictions the decision. `plain`: seconds of the best unprepared candidate. */
+void wlmi_describe_predictions(const wlmi_selection *s, const wlmi_prediction *best, int count, double plain,
+                               const char *reason, wlmi_decision *decision);
 /* Adds the model's predictions for everything that explain shows; nothing if no candidates were listed so far. */
 void wlmi_add_predictions(wlmi_selection *s, wlmi_decision *decision);
 
