@@ -148,9 +148,10 @@ typedef struct wlmi_request {
 
 /* The first step that applies decides: a pin; this very matrix, tuned for this problem or for a simpler one (with one
  * head; then also without A^T and argmax indices; then also with the sum of products instead of the operator; then
- * also in the other 16-bit type; then the same with 32-bit indices. For attention: with one head; then also without
- * dropout); the model; a similar matrix; model and similar matrix of a simpler problem; for attention all this for the
- * sum of products; the rules. Candidates that failed on this very matrix are left out. Measured ones are ranked by time
+ * also in the other 16-bit type, then in f32; then the same with 32-bit indices. For attention: with one head; then
+ * also without dropout); the model; a similar matrix; model and similar matrix of a simpler problem; for attention all
+ * this for the sum of products; the rules. Candidates that failed on this very matrix are left out. Measured ones are
+ * ranked by time
  * + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLMI_USE_SCATTER a rule decides.
  * WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
  * WLM_ERR_OUT_OF_MEMORY. */
