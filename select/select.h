@@ -151,8 +151,8 @@ typedef struct wlmi_request {
  * also in the other 16-bit type, then in f32; then the same with 32-bit indices. For attention: with one head; then
  * also without dropout); the model; a similar matrix; model and similar matrix of a simpler problem; for attention all
  * this for the sum of products; the rules. Candidates that failed on this very matrix are left out. Measured ones are
- * ranked by time
- * + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLMI_USE_SCATTER a rule decides.
+ * ranked by time + preparing / expected_calls; for 1 call no prepared candidate is chosen. For WLMI_USE_SCATTER a rule
+ * decides.
  * WLM_ERR_NOT_FOUND if no variant is left; the decision then has the built-in kernel as its only entry.
  * WLM_ERR_OUT_OF_MEMORY. */
 wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *request, wlmi_decision *decision);
