@@ -1,6 +1,6 @@
 /* A tuning with a model that was trained on hand-made measurements, in which host_row is fast and host_nnz slow. */
-#include "runtime/forecast.h"
 #include "runtime/devices.h"
+#include "runtime/forecast.h"
 #include "support/command.h"
 #include "support/host_bench.h"
 #include "support/test.h"
