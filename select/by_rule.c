@@ -69,7 +69,7 @@ static int spell_allowed(const wlmi_selection *s, const wlmi_rule *rule, wlmi_va
 }
 
 static void add_entry(wlmi_selection *s, const wlmi_variant *variant, const char *why, wlmi_decision *decision) {
-  wlmi_add_entry(decision, variant, wlmi_expected(s, variant), WLMI_STEP_RULE, why);
+  wlmi_add_entry(decision, variant, wlmi_predict_variant(s, variant), WLMI_STEP_RULE, why);
 }
 
 /* All variants of the rules failed on this very matrix: takes any candidate that did not fail, or else any whose result
@@ -179,7 +179,5 @@ void wlmi_select_scatter(const wlmi_request *request, wlmi_decision *decision) {
     const int64_t difference = best ? wlmi_candidate_misfit(c, p->n) - wlmi_candidate_misfit(best, p->n) : -1;
     if (difference < 0 || (difference == 0 && share_misfit(c, request) < share_misfit(best, request))) best = c;
   }
-  if (best)
-    wlmi_add_entry(decision, &best->value, wlmi_simple_seconds(request->limits, request->stats, p->n), WLMI_STEP_RULE,
-                   rule);
+  if (best) wlmi_add_entry(decision, &best->value, 0, WLMI_STEP_RULE, rule);
 }

@@ -42,8 +42,3 @@ double wlmi_predict_variant(wlmi_selection *s, const wlmi_variant *variant) {
       wlmi_model_is_near(&s->lookup) ? wlmi_candidate_find(s->request->variants->list, variant) : NULL;
   return candidate ? wlmi_model_seconds(&s->lookup.model_case, candidate) : 0;
 }
-
-double wlmi_expected(wlmi_selection *s, const wlmi_variant *variant) {
-  const double predicted = wlmi_predict_variant(s, variant);
-  return predicted > 0 ? predicted : wlmi_simple_seconds(s->request->limits, s->stats, s->n);
-}

@@ -271,7 +271,7 @@ static void apply_pin(wlmi_selection *s, wlmi_decision *decision) {
   }
   const wlmi_decision before = *decision;
   decision->entry_count = 0;
-  wlmi_add_entry(decision, &pin->value, wlmi_expected(s, &pin->value), WLMI_STEP_PIN, "pinned by hand");
+  wlmi_add_entry(decision, &pin->value, wlmi_predict_variant(s, &pin->value), WLMI_STEP_PIN, "pinned by hand");
   for (int i = 0; i < before.entry_count; i++)
     wlmi_add_entry(decision, &before.entries[i].variant, before.entries[i].seconds, before.entries[i].step,
                    before.entries[i].reason);
@@ -317,8 +317,7 @@ wlm_status wlmi_select(const wlmi_snapshot *snapshot, const wlmi_request *reques
   }
   wlmi_selection_release(&s);
   if (s.out_of_memory) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "choosing a kernel");
-  wlmi_add_entry(decision, &(wlmi_variant){0}, wlmi_simple_seconds(request->limits, s.stats, s.n), WLMI_STEP_BUILTIN,
-                 "the kernel that the library carries");
+  wlmi_add_entry(decision, &(wlmi_variant){0}, 0, WLMI_STEP_BUILTIN, "the kernel that the library carries");
   if (is_found) return WLM_OK;
   decision->step = WLMI_STEP_BUILTIN;
   wlmi_copy_name(decision->variant, sizeof decision->variant, "builtin");

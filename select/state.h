@@ -81,8 +81,6 @@ wlmi_lookup wlmi_lookup_make(const wlmi_selection *s, const char *problem);
 int wlmi_model_is_near(const wlmi_lookup *lookup);
 /* Seconds that a model which may decide predicts; 0 = there is none, or it does not know the variant. */
 double wlmi_predict_variant(wlmi_selection *s, const wlmi_variant *variant);
-/* The same, or without a prediction the time that moving the bytes would take. */
-double wlmi_expected(wlmi_selection *s, const wlmi_variant *variant);
 
 /* ---- by_model.c: by predictions ------------------------------------------------------------------------ */
 
