@@ -191,6 +191,7 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
   CUstream stream = config->hStream;
   fake.stream = stream;
   fake.overlaps = config->numAttrs == 1 && config->attrs[0].value.programmaticStreamSerializationAllowed;
+  fake.early += fake.overlaps;
   if (stream && stream->capture) {
     memcpy(&stream->capture->args, parameters[0], sizeof fake.args);
     return stream->capture->launches++, CUDA_SUCCESS;

@@ -29,7 +29,7 @@ typedef struct fake_cuda {
   void *waited;        /* the stream of the last wait */
   void *filled;        /* the stream of the last fill or copy */
   int legacy_copies;   /* copies to the host in the order of the legacy stream */
-  int overlaps;        /* the last launch might start early */
+  int overlaps, early; /* the last launch might start early; all launches that might */
   int launches;        /* launched kernels, including replayed ones */
   int functions_loaded;
   int loaded_arch;  /* architecture of the last module loaded from PTX; 0 if it was none */

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "exported/tables.h"
+#include "generator/generator.h"
 #include "runtime/devices.h"
 #include "runtime/host/compiler.h"
 #include "runtime/host/module.h"
@@ -80,6 +82,37 @@ static wlm_status load_kernels(simt_module *module, const wlmi_program *program,
   return WLM_OK;
 }
 
+/* The spec that a built-in kernel's PTX was made for; returns 0 if the image is another one. */
+static int find_builtin_spec(const wlmi_limits *limits, const void *image, wlmi_spec *spec) {
+  for (int type = WLM_I32; type <= WLM_I64; type++) {
+    wlm_problem problem = WLM_PROBLEM_INIT;
+    wlm_csr csr = WLM_CSR_INIT;
+    problem.n = 64;
+    csr.rowptr_type = (wlm_index)type;
+    csr.values = &csr; /* any: there are values */
+    if (wlmi_spec_make(&problem, &csr, spec) != WLM_OK) return 0;
+    const wlmi_exported_kernel *kernel = wlmi_exported_builtin(&wlmi_exported_tables, limits, spec);
+    if (kernel && wlmi_exported_tables.images[kernel->image].data == image) return 1;
+  }
+  return 0;
+}
+
+/* Compiles what a built-in kernel's PTX was made of; any other image is used as it is, with *made = NULL. */
+static wlm_status remake_builtin(wlmi_device *device, const wlmi_program *linked, const void *image, void **made,
+                                 size_t *size) {
+  wlmi_spec spec;
+  wlmi_generator *generator;
+  wlmi_program program = {0};
+  *made = NULL;
+  if (!find_builtin_spec(&device->info.limits, image, &spec)) return WLM_OK;
+  WLM_CHECK(wlmi_generator_create(NULL, &generator));
+  wlm_status status = wlmi_generator_emit(generator, linked->variant, &spec, &device->info.limits, &program);
+  if (status == WLM_OK) status = simt_compile(device, &program, made, size);
+  wlmi_program_release(&program);
+  wlmi_generator_destroy(generator);
+  return status;
+}
+
 static void simt_unload(wlmi_device *device, wlmi_module *opaque) {
   (void)device;
   simt_module *module = (simt_module *)opaque;
@@ -89,10 +122,13 @@ static void simt_unload(wlmi_device *device, wlmi_module *opaque) {
 
 static wlm_status simt_load(wlmi_device *device, const wlmi_program *program, const void *image, size_t size,
                             void *kernels[WLMI_MAX_PASSES], wlmi_module **out) {
+  void *made;
   simt_module *module = wlmi_alloc_zero(1, sizeof *module);
   *out = (wlmi_module *)module;
   if (!module) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "module");
-  wlm_status status = wlmi_host_module_open(image, size, &module->library);
+  wlm_status status = remake_builtin(device, program, image, &made, &size);
+  if (status == WLM_OK) status = wlmi_host_module_open(made ? made : image, size, &module->library);
+  wlmi_free(made);
   if (status == WLM_OK) status = load_kernels(module, program, kernels);
   if (status == WLM_OK) return WLM_OK;
   simt_unload(device, *out);
