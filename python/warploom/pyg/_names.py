@@ -65,13 +65,13 @@ def is_tried() -> bool:
 
 def modules_with(function: str) -> list[ModuleType]:
     """The modules of PyG's layers that call one of these functions."""
-    modules = []
-    for name, module in sys.modules.items():
-        package, _, last = name.rpartition(".")
-        is_left_out = function in LOOPS and last in _WITHOUT_LOOPS
-        if package == conv.__name__ and hasattr(module, function) and not is_left_out:
-            modules.append(module)
-    return modules
+    package = f"{conv.__name__}."
+    left_out = [package + name for name in _WITHOUT_LOOPS] if function in LOOPS else []
+    return [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(package) and name not in left_out and hasattr(module, function)
+    ]
 
 
 def mode_of(layer: MessagePassing) -> str | None:

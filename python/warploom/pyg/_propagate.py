@@ -117,12 +117,8 @@ def left_to_pyg(layer: MessagePassing, edge_index: Any, kwargs: dict[str, Any]) 
     # What PyG shall not get is converted below.
     if not isinstance(edge_index, Tensor) or edge_index.dtype is torch.int32:
         return None
-    if _compiling:
-        reason = _compiled_meanwhile(layer)
-        if reason is not None:
-            return reason
     if is_small(edge_index, kwargs.values(), layer.node_dim):
-        return SMALL
+        return (_compiled_meanwhile(layer) if _compiling else None) or SMALL
     reasons = _reasons.get(layer)
     return None if reasons is None else reasons.get(_key_of(layer, kwargs))
 

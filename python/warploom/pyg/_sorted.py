@@ -6,6 +6,7 @@ is kept; the graph of a mini-batch keeps nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -99,7 +100,9 @@ def peek(
 
 def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added: Any) -> Graph:
     """The graph of a first use: nothing waits for the device."""
-    _later.need_context(edge_index)
+    if edge_index.get_device() >= _later.FIRST_DEVICE:
+        first = partial(_make_graph, edge_index, to_source, rows, cols, added)
+        _later.need_context(edge_index, first)
     if edge_index.layout is torch.sparse_csr:
         with recordable():
             return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)

@@ -20,9 +20,9 @@ import torch
 
 from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import has_global_hooks, is_deterministic, saves_by_hooks
-from warploom.torch._plan import context, is_captured
+from warploom.torch._plan import is_captured
 
-DEVICES = ("cuda",)  # whose kernels compile while another code computes
+FIRST_DEVICE = 0  # from this index on kernels compile while another code computes: not on hosts, -1
 THREADS = 8
 # Calls with more memory for a value of each edge and column, as parts of that of a GPU, wait: the
 # other code may need several times as much.
@@ -52,7 +52,7 @@ class _Thread(threading.local):
 
 thread = _Thread()
 _pool: futures.Executor | None = None
-_contexts: dict[int, Job] = {}  # what makes those of devices, by index
+_contexts: dict[int, Job] = {}  # what makes those of devices
 
 
 def _after_fork() -> None:
@@ -89,7 +89,7 @@ def must_wait() -> bool:
 
 def may_refuse(tensor: torch.Tensor) -> bool:
     """Whether a call on the device of this tensor may be refused."""
-    return thread.module is not None and tensor.device.type in DEVICES and not must_wait()
+    return thread.module is not None and tensor.get_device() >= FIRST_DEVICE and not must_wait()
 
 
 @contextmanager
@@ -102,14 +102,14 @@ def timed() -> Iterator[None]:
         thread.is_timed = before
 
 
-def need_context(tensor: torch.Tensor) -> None:
-    """Raise NotReady while another thread makes the context of the tensor's device, which reads
-    databases and loads compilers."""
+def need_context(tensor: torch.Tensor, first: Callable[[], Any]) -> None:
+    """Raise NotReady while another thread runs the first call on the tensor's device, which makes
+    its context: it reads databases and loads compilers and the kernels that sort."""
     index = tensor.get_device()
     job = _contexts.get(index)
     if (job is None or not is_done(job)) and may_refuse(tensor):
         if job is None:
-            job = _contexts[index] = (_submit(context, index),)
+            job = _contexts[index] = _start(index, [first])
         raise NotReady(job)
 
 
@@ -152,7 +152,7 @@ def _job(graph: Any, product: Any, operands: Sequence[Any], numbers: Any, needs:
             raise NotReady(())
         else:
             given = [None if one is None else one.detach() for one in operands]
-            job = _start(graph, product.rehearsals(graph, given, numbers, needs))
+            job = _start(graph.index, product.rehearsals(graph, given, numbers, needs))
         product.jobs[key] = job
     if job:
         if must_wait():
@@ -171,18 +171,12 @@ def _is_large(graph: Any, operands: Sequence[Any]) -> bool:
     return bool(graph.nnz * widest > memory * MOST_OF_MEMORY)
 
 
-def _start(graph: Any, parts: Sequence[Callable[[], Any]]) -> Job:
-    ready = None
-    if graph.index >= 0:
-        ready = torch.cuda.current_stream(graph.index).record_event()
-    return tuple([_submit(_run, part, graph.index, ready) for part in parts])
-
-
-def _submit(function: Callable[..., Any], *arguments: Any) -> futures.Future[None]:
+def _start(index: int, parts: Sequence[Callable[[], Any]]) -> Job:
     global _pool
     if _pool is None:
         _pool = futures.ThreadPoolExecutor(THREADS, "warploom-compile", _leave_captures)
-    return _pool.submit(function, *arguments)
+    ready = torch.cuda.current_stream(index).record_event() if index >= 0 else None
+    return tuple([_pool.submit(_run, part, index, ready) for part in parts])
 
 
 def _leave_captures() -> None:

@@ -315,7 +315,7 @@ class Operation:
         if product.given:
             operands = _in_csr_order(graph, operands, product.given)
         differentiates = differentiates and torch.is_grad_enabled()
-        if _later.thread.module is not None and graph.device.type in _later.DEVICES:
+        if _later.thread.module is not None and graph.index >= _later.FIRST_DEVICE:
             needs: Needs = ()
             if differentiates:
                 needs = tuple([one is not None and one.requires_grad for one in operands])

@@ -8,7 +8,7 @@ import pytest
 def _trace_all(monkeypatch):
     roads = pytest.importorskip("warploom.pyg._roads")
     monkeypatch.setattr(roads, "LEAST_WORK", {})
-    monkeypatch.setattr("warploom.torch._later.DEVICES", ())
+    monkeypatch.setattr("warploom.torch._later.FIRST_DEVICE", 1 << 30)
     monkeypatch.setattr("warploom.pyg._walks.SLOW_REPEATS", ())
 
 

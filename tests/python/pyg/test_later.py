@@ -13,7 +13,7 @@ from torch_geometric import nn as pyg
 import warploom.pyg
 import warploom.torch as wt
 from layer_cases import NODES, draw, graph
-from warploom.pyg import _propagate
+from warploom.pyg import _propagate, _sorted
 from warploom.torch import _capture, _graph, _later, _plan
 
 COMPILING = "its kernels are being compiled"
@@ -51,7 +51,7 @@ class Held(futures.Executor):
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """Nothing is ready."""
-    monkeypatch.setattr(_later, "DEVICES", ("cpu",))
+    monkeypatch.setattr(_later, "FIRST_DEVICE", -1)
     monkeypatch.setattr(_graph, "_once", {})
     monkeypatch.setattr(_later, "_contexts", {-1: ()})
     warploom.pyg.report(reset=True)
@@ -116,18 +116,24 @@ def test_pyg_computes_until_all_kernels_are_there(name, held, plans):
 
 
 def test_a_device_is_opened_meanwhile(held, monkeypatch):
-    opened = []
+    sorts = []
+
+    def sort(*args):
+        sorts.append(args)
+        return once_graph(*args)
+
+    once_graph = _sorted.OnceGraph
+    monkeypatch.setattr(_sorted, "OnceGraph", sort)
     monkeypatch.setattr(_later, "_contexts", {})
-    monkeypatch.setattr(_later, "context", opened.append)
     layer, edge_index = pyg.SAGEConv(8, 5), graph()
     with warploom.pyg.accelerate():
         for _ in range(2):
             step(layer, edge_index)
-        assert not opened and len(held.given) == 1
+        assert not sorts and len(held.given) == 1
         held.run()
-        assert opened == [-1]
+        assert len(sorts) == 1 and not held.given
         step(layer, edge_index)
-        assert held.given  # of the kernels
+        assert len(sorts) == 2 and held.given  # of the kernels
     assert counts(layer) == {COMPILING: 3}
 
 

@@ -636,7 +636,7 @@ def begin(rank, ranks, folder, seconds=SECONDS, backend="gloo"):
     """Join the group, by a file of the folder. With NCCL tensors are made on this rank's GPU from
     now on."""
     torch.set_num_threads(1)
-    _later.DEVICES = ("cpu", "cuda")  # PyG's code could not compute a call that is refused
+    _later.FIRST_DEVICE = -1  # PyG's code could not compute a call that is refused
     if backend == "nccl":
         torch.cuda.set_device(rank)
         torch.set_default_device(f"cuda:{rank}")
