@@ -45,10 +45,11 @@ ROADS: dict[type[MessagePassing], str] = {
     **dict.fromkeys((ARMAConv, ChebConv, ClusterGCNConv, TAGConv), SEVERAL),
 }
 # Edges times columns from which on work is large: a walk then saves more than the host takes to
-# sort edges, or to trace a message. Tried on two cores; for GPUs calculated, as PyG moves each
-# number some six times, at 3 TB/s.
+# sort edges, or to trace a message. Tried on two cores, and with batches of molecules on an H200;
+# 2^24 is calculated, as PyG moves each number some six times, at 3 TB/s.
 LEAST_WORK = {
     (ONE, "cpu"): 2**17,
+    (ONE, "cuda"): 2**20,
     (SEVERAL, "cpu"): 2**17,
     (SEVERAL, "cuda"): 2**24,
     (OTHERS, "cpu"): 2**19,

@@ -428,7 +428,7 @@ def test_targets():
     assert sums.ratios.to_dict() == {"cora/16/sum": pytest.approx(0.8)} and not sums.holds()
 
 
-@pytest.mark.parametrize("name", ["h100/first_step", "h200x4/model", "host/merge"])
+@pytest.mark.parametrize("name", ["h200/first_step", "h200x4/model", "host/merge"])
 def test_other_results_have_no_summary(name):
     with pytest.raises(ValueError, match="jsonl: has no summary"):
         main(["summary", f"{Path(__file__).parents[3]}/bench/results/{name}.jsonl"])
