@@ -80,7 +80,7 @@ TEST(entries_are_in_the_order_of_steps) {
     assert_string_equal(name, expected[i]);
     assert_int_equal(d.entries[i].step, steps[i]);
     assert_non_null(d.entries[i].reason);
-    assert_true(i < 3 ? d.entries[i].seconds == (i + 1) / 1e9 : d.entries[i].seconds > 0);
+    assert_true(d.entries[i].seconds == (i < 3 ? (i + 1) / 1e9 : 0)); /* unknown for what was not measured */
   }
   bench_release(&b);
 }
