@@ -131,10 +131,9 @@ def _served(
     kwargs: dict[str, Any], counts_refusals: bool = True,
 ) -> Any:  # fmt: skip
     """The result of `run`; that of PyG's method where `run` raises why it cannot serve the call,
-    or returns None; counted.
+    or returns None; counted. In compiled code an op counts a call that is served, whenever it runs.
 
-    counts_refusals: False where another method of the layer counts them. In compiled code an op
-    counts a call that is served, whenever it runs.
+    counts_refusals: False where another method of the layer counts them.
     """
     if Graph in tuple(map(type, (*args, *kwargs.values()))):
         args, kwargs = without_graphs(args, kwargs)

@@ -68,8 +68,10 @@ def is_small(
 ) -> bool:  # fmt: skip
     """Whether a walk over these edges, or those of one relation, takes longer than PyG.
 
-    dim: of the features' nodes. columns: what a layer is known to make of them. In a step that is
-    replayed a walk never does.
+    In a step that is replayed a walk never does.
+
+    dim: of the features' nodes.
+    columns: what a layer is known to make of them.
     """
     if step_of_thread.is_replayed:
         return False

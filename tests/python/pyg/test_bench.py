@@ -284,7 +284,8 @@ def test_compiled(tmp_path, capsys):
     assert main([*arguments, "--modes", "eager"]) == 0
     lines = read(out)
     assert [line["model"] for line in lines] == [
-        *("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2")
+        *("gcn", "sage-mean", "sage-max", "gin", "gat", "gatv2"),
+        *("gcn-default", "gat-default", "gatv2-default"),
     ]
     for line in lines:
         assert line["us"] > 0 and line["pyg_us"] > 0 and line["max_rel_err"] < 1e-4
