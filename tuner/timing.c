@@ -65,7 +65,8 @@ double wlmi_stretch_lost(const wlmi_stretch *stretch) {
   const double seconds = stretch->clock() - stretch->began;
   const wlmi_usage usage = usage_of(stretch->device);
   if (seconds <= 0) return 0;
-  const double crowded = (usage.crowded - stretch->usage.crowded) / seconds;
+  /* The device reads the clock later. */
+  const double crowded = fmin(1, (usage.crowded - stretch->usage.crowded) / seconds);
   const double ran = (usage.seconds - stretch->usage.seconds) / seconds;
   return usage.switches == stretch->usage.switches || 1 - ran < crowded ? crowded : 1 - ran;
 }

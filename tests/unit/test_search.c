@@ -476,6 +476,7 @@ TEST(a_busy_machine_is_measured_again) {
                {{0.5, 0.4, 1, 0}, 1, 2, 1, 0, 0},
                {{0.5, 0.7, 0.6, 0}, 1, 2, 0.7, 0.3, 0},
                {{1, 1, 1, 0}, 0, 2, 1, 0.4, 0.4}, /* on fewer threads, which are not interrupted */
+               {{1, 1, 1, 0}, 0, 2, 1, 1, 1.2},   /* as above; its clock was read later */
                {{0.5, 0}, 0, 0, 0.5, 0, 0}};      /* it waited by itself, as threads do between products */
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     begin(20, 3, 0);
