@@ -166,9 +166,10 @@ def is_held() -> bool:
     return torch.compiler.is_dynamo_compiling() and is_cuda_graphed()
 
 
-def need_work(kind: str, edge_index: Tensor, columns: int) -> None:
-    """Leave a call of a reduction or a layer to PyG where an op would gain nothing."""
-    if not torch.compiler.is_dynamo_compiling() or is_cuda_graphed():
+def need_work(kind: str, edge_index: Tensor, columns: int, how: str) -> None:
+    """Leave a call of a reduction or a layer to PyG where an op would gain nothing: not where PyG
+    would add self loops or normalise, which inductor hardly compiles."""
+    if how or not torch.compiler.is_dynamo_compiling() or is_cuda_graphed():
         return
     least = LEAST_WORK.get(edge_index.device.type, {}).get(kind, 0)
     if edge_index.size(1) * columns < least:
@@ -217,7 +218,7 @@ def found_edges(
     layer: Any, kind: str, edge_index: Tensor, rows: int, cols: int, columns: int, how: str = ""
 ) -> EdgeList:
     """The edges of a traced layer whose op is of this kind and so many columns."""
-    need_work(kind, edge_index, columns)
+    need_work(kind, edge_index, columns, how)
     to_source = layer.flow != "source_to_target"
     return edge_list(layer, edge_index, rows, cols, to_source, how)[0]
 
@@ -236,7 +237,7 @@ def product(
 
     columns: of the product in PyG's code, which would compute it else.
     """
-    need_work(reduce, edge_index, columns)
+    need_work(reduce, edge_index, columns, how)
     to_source = layer.flow != "source_to_target"
     weighted = values is not None or how.startswith(NORM)
     graph, values = edge_list(layer, edge_index, rows, features.size(0), to_source, how, values)

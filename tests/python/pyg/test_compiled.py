@@ -543,6 +543,15 @@ def test_small_graphs_are_left_to_pyg(kind, backend, monkeypatch):
         torch.compiler.reset()
 
 
+@pytest.mark.parametrize("name", ["gcn", "gat", "gatv2"])
+def test_small_graphs_are_served_where_pyg_would_add_self_loops(name, monkeypatch):
+    least = dict.fromkeys(("sum", "GATConv", "GATv2Conv"), 2**40)
+    monkeypatch.setattr(_compiled, "LEAST_WORK", {"cpu": least})
+    pair = models(lambda: LAYERS[name](6, 8))
+    compare(compiled_of(pair[1]), pair, torch.randn(NODES, 6), edges_of())
+    assert reasons() == {"warploom": 1}
+
+
 def test_bipartite():
     pair = models(lambda: SAGEConv((6, 5), 4))
     compiled = compiled_of(pair[1])
