@@ -22,7 +22,8 @@ from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import has_global_hooks, is_deterministic, saves_by_hooks
 from warploom.torch._plan import is_captured
 
-FIRST_DEVICE = 0  # from this index on kernels compile while another code computes: not on hosts, -1
+# The least index of a device whose kernels compile while other code computes; that of a host is -1.
+FIRST_DEVICE = 0
 THREADS = 8
 # Calls with more memory for a value of each edge and column, as parts of that of a GPU, wait: the
 # other code may need several times as much.
@@ -52,7 +53,7 @@ class _Thread(threading.local):
 
 thread = _Thread()
 _pool: futures.Executor | None = None
-_contexts: dict[int, Job] = {}  # what makes those of devices
+_contexts: dict[int, Job] = {}  # what opens each device, by its index
 
 
 def _after_fork() -> None:
