@@ -23,7 +23,7 @@ import torch_geometric
 from torch_geometric.nn import MessagePassing
 
 from warploom import _arguments
-from warploom.pyg import _install, _names, _switch
+from warploom.pyg import _compiled, _install, _names, _switch
 from warploom.pyg._padded import padded
 from warploom.torch import Sampling
 from warploom.torch import sampling as torch_sampling
@@ -157,3 +157,6 @@ def report(*, reset: bool = False, orders: bool = False) -> dict[str, dict[str, 
             _switch.counts.clear()
             _switch.orders.clear()
     return calls
+
+
+_compiled.leave_alone()  # in the import, since it takes milliseconds, which a first step would have

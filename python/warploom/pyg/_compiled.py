@@ -244,13 +244,17 @@ def product(
     return spmm_of_edges(graph, features, values, reduce, "mul" if weighted else "copy_b")
 
 
-def install() -> None:
-    """Let ops find the graphs of edge lists, and let dynamo leave calls outside of them alone."""
+def leave_alone() -> None:
+    """Let dynamo leave calls outside of ops alone."""
     public = sys.modules["warploom.torch"].__all__
     for name, module in list(sys.modules.items()):
         package, _, last = name.partition(".")
         if package == "warploom" and last not in _READ:
             skip_frames(module, public)
+
+
+def install() -> None:
+    """Let ops find the graphs of edge lists."""
     _edges.finder = _find
     _registered.counts = counts
     _names.print_without_elements()

@@ -6,7 +6,6 @@ Tried: PyG 2.8 with torch 2.11. Not tried: 2.6 and 2.7, and later versions.
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -65,12 +64,11 @@ def is_tried() -> bool:
 
 def modules_with(function: str) -> list[ModuleType]:
     """The modules of PyG's layers that call one of these functions."""
-    package = f"{conv.__name__}."
-    left_out = [package + name for name in _WITHOUT_LOOPS] if function in LOOPS else []
+    left_out = _WITHOUT_LOOPS if function in LOOPS else ()
     return [
         module
-        for name, module in sys.modules.items()
-        if name.startswith(package) and name not in left_out and hasattr(module, function)
+        for name, module in vars(conv).items()
+        if isinstance(module, ModuleType) and name not in left_out and hasattr(module, function)
     ]
 
 

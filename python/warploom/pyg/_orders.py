@@ -203,30 +203,29 @@ def _choice(call: Operands, weight: Tensor, is_aggregated: bool, times: int) -> 
     known = found.orders.get((key, is_aggregated))
     if known is not None:
         return known  # type: ignore[no-any-return]
-    if is_capturing(x) and not graph.once:  # to ask for a time may wait for the device
-        return is_aggregated, "as PyG, in a capture"
-    costs = _costs(call, tuple(weight.shape), needs)
+    by_time = not graph.once and not is_capturing(x)  # to ask for a time may wait for the device
+    costs = _costs(call, tuple(weight.shape), needs, by_time)
     pyg, other = costs[is_aggregated] * times, costs[not is_aggregated] * times
     if other > (1 - _MARGIN) * pyg:
         made = is_aggregated, "as PyG"
-    elif graph.once:
+    elif not by_time:
         made = not is_aggregated, "by the columns"
     else:
         part = math.ceil(10 * other / pyg) / 10
         made = not is_aggregated, f"expected to take at most {part} of the time of PyG's"
-    if not graph.once:
+    if by_time:
         found.orders[key, is_aggregated] = made
     return made
 
 
 def _costs(
-    call: Operands, shape: Sequence[int], needs: tuple[bool, bool, bool]
+    call: Operands, shape: Sequence[int], needs: tuple[bool, bool, bool], by_time: bool
 ) -> dict[bool, float]:
     """The seconds, or bytes, of both orders, by whether A X comes first."""
     of_x, of_weight, of_values = needs
     assert call.found is not None
     graph, (outputs, inputs) = call.found.graph, shape
-    forward, backward, unit = _times(call, (inputs, outputs))
+    forward, backward, unit = _times(call, (inputs, outputs), by_time)
     dense = 1 + of_weight + of_x
     # Each number of X W takes `inputs` factors; (A X) W has one line for each target.
     more = (
@@ -243,12 +242,15 @@ def _costs(
     }
 
 
-def _times(call: Operands, widths: tuple[int, int]) -> tuple[list[float], list[float], float]:
-    """The times of products with these columns, forward and backward, and that of one byte."""
+def _times(
+    call: Operands, widths: tuple[int, int], by_time: bool = True
+) -> tuple[list[float], list[float], float]:
+    """The times of products with these columns, forward and backward, and that of one byte; or the
+    bytes that they move."""
     assert call.found is not None
     graph, size = call.found.graph, call.x.element_size()
     moved = [float((graph.nnz + graph.rows) * n * size) for n in widths]
-    if graph.once:
+    if not by_time:
         return moved, moved, 1.0
     kind = "copy_b" if call.values is None else "mul"
     values = None if call.values is None else call.values.dtype

@@ -18,7 +18,7 @@ import warploom.torch as wt
 from small_graphs import edges, features
 from test_capture import Cuda, cuda  # noqa: F401 (a fixture)
 from warploom._plan import Expected
-from warploom.pyg import _kept, _switch
+from warploom.pyg import _kept, _orders, _switch
 from warploom.torch._state import recorded
 
 FULL = 1000  # random schedules, of which a run without --full draws a part
@@ -545,6 +545,19 @@ def test_a_graph_of_the_user_computes_the_product(monkeypatch):
             layer(x, edge_index)
         assert any("kept" in text for text in orders())
         assert any(state is kept()[0] for state, _ in states)
+
+
+def test_a_graph_of_the_user_takes_the_cheaper_order(monkeypatch):
+    """Its products were kept before, so no eager call has chosen an order by expected times."""
+    layer, x, edge_index = pyg.SAGEConv(12, 3), features(NODES, 12), edges(EDGES)
+    with warploom.pyg.accelerate():
+        for _ in range(3):
+            expected = layer(x, edge_index)
+        for module in (_kept, _orders):
+            monkeypatch.setattr(module, "is_capturing", lambda tensor: True)
+        orders()
+        close(layer(x, edge_index), expected, 1e-5)
+        assert list(orders()) == ["A (X W), by the columns"]
 
 
 def test_features_in_the_memory_of_a_graph_are_not_kept(monkeypatch):
