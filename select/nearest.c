@@ -16,13 +16,21 @@ double wlmi_case_distance(const wlmi_selection *s, const wlmi_case *c) {
   return wlmi_point_distance(&here, &c->point);
 }
 
-wlmi_class_filter wlmi_class_of(const char *problem) {
-  wlmi_class_filter class = {.last = NULL};
+/* Which problems are of the same class (wlmi_problem_class) as one. Neighbouring cases often have the same problem, so
+ * the answer for the last problem is kept. */
+typedef struct class_filter {
+  char name[WLMI_PROBLEM_CLASS];
+  const char *last;
+  int last_is_same;
+} class_filter;
+
+static class_filter class_of(const char *problem) {
+  class_filter class = {.last = NULL};
   wlmi_problem_class(problem, class.name);
   return class;
 }
 
-int wlmi_is_of_class(wlmi_class_filter *class, const char *problem) {
+static int is_of_class(class_filter *class, const char *problem) {
   char its[WLMI_PROBLEM_CLASS];
   if (problem == class->last) return class->last_is_same;
   wlmi_problem_class(problem, its);
@@ -109,19 +117,19 @@ static double traffic_distance(const traffic *a, const traffic *b) {
 typedef struct wanted {
   const char *problem;
   traffic traffic;
-  wlmi_class_filter class;
+  class_filter class;
 } wanted;
 
 static double message_distance(wlmi_selection *s, const wlmi_case *c, void *user) {
   wanted *w = user;
   traffic its;
-  if (!c->count || !wlmi_is_of_class(&w->class, c->problem) || !strcmp(c->problem, w->problem)) return INFINITY;
+  if (!c->count || !is_of_class(&w->class, c->problem) || !strcmp(c->problem, w->problem)) return INFINITY;
   if (!finds_traffic(s, c->problem, &its) || its.has_edge_lines != w->traffic.has_edge_lines) return INFINITY;
   return traffic_distance(&w->traffic, &its);
 }
 
 const char *wlmi_nearest_message(wlmi_selection *s, const char *problem) {
-  wanted w = {.problem = problem, .class = wlmi_class_of(problem)};
+  wanted w = {.problem = problem, .class = class_of(problem)};
   const wlmi_case *nearest = finds_traffic(s, problem, &w.traffic) ? wlmi_nearest_case(s, message_distance, &w) : NULL;
   return nearest ? nearest->problem : NULL;
 }
@@ -142,10 +150,10 @@ void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision) {
   const wlmi_case *nearest[WLMI_SIMILAR];
   double distances[WLMI_SIMILAR];
   int count = 0;
-  wlmi_class_filter class = wlmi_class_of(s->lookup.problem);
+  class_filter class = class_of(s->lookup.problem);
   for (int64_t i = 0; i < s->snapshot->case_count; i++) {
     const wlmi_case *c = &s->snapshot->cases[i];
-    if (!c->count || !wlmi_is_of_class(&class, c->problem)) continue;
+    if (!c->count || !is_of_class(&class, c->problem)) continue;
     const double distance = wlmi_point_distance(&here, &c->point);
     int at = count < WLMI_SIMILAR ? count++ : WLMI_SIMILAR;
     for (; at > 0 && distance < distances[at - 1]; at--)

@@ -127,16 +127,6 @@ const char *wlmi_nearest_message(wlmi_selection *s, const char *problem);
 /* Writes the nearest cases of the same problem class to the decision. */
 void wlmi_describe_similar(const wlmi_selection *s, wlmi_decision *decision);
 
-/* Tells which problems are of the same class (wlmi_problem_class) as one. Neighbouring cases often have the same
- * problem, so the answer for the last problem is kept. */
-typedef struct wlmi_class_filter {
-  char name[WLMI_PROBLEM_CLASS];
-  const char *last;
-  int last_is_same;
-} wlmi_class_filter;
-wlmi_class_filter wlmi_class_of(const char *problem);
-int wlmi_is_of_class(wlmi_class_filter *class, const char *problem);
-
 static inline int wlmi_same_fingerprint(const wlm_stats *a, const wlm_stats *b) {
   return a->fingerprint[0] == b->fingerprint[0] && a->fingerprint[1] == b->fingerprint[1] &&
          (a->fingerprint[0] || a->fingerprint[1]);

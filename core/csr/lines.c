@@ -82,7 +82,9 @@ static size_t cut_line(wlmi_lines *lines, size_t size) {
   return KEPT;
 }
 
-wlm_status wlmi_lines_next(wlmi_lines *lines, char **line) {
+/* The next line without its end (\n, \r\n or \r), terminated by NUL and valid until the next call; NULL after the
+ * last. A line longer than the buffer is cut in its middle. */
+static wlm_status next_line(wlmi_lines *lines, char **line) {
   size_t size;
   *line = NULL;
   lines->is_cut = 0;
@@ -147,7 +149,7 @@ wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at
   char *line;
   do {
     *at = NULL;
-    WLM_CHECK(wlmi_lines_next(lines, &line));
+    WLM_CHECK(next_line(lines, &line));
     if (!line) return WLM_OK;
     *at = wlmi_skip_blanks(lines->number == 1 && !strncmp(line, byte_order_mark, 3) ? line + 3 : line);
   } while (**at == 0 || strchr(marks, **at));

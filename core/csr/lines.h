@@ -16,7 +16,7 @@ typedef struct wlmi_lines {
   char *buffer;   /* unread bytes at buffer[at, end) */
   size_t at, end;
   int drained; /* nothing more comes from the file */
-  int is_cut;  /* the last line returned was longer than the buffer */
+  int is_cut;  /* the last line was longer than the buffer, and was cut in its middle */
   locale_t c_locale;
   char separator; /* between two numbers, besides blanks; 0 = none */
 } wlmi_lines;
@@ -24,11 +24,6 @@ typedef struct wlmi_lines {
 /* "-" is standard input. The first bytes decide whether the data is compressed, not the name. WLM_ERR_IO */
 wlm_status wlmi_lines_open(const char *path, wlmi_lines *lines);
 void wlmi_lines_close(wlmi_lines *lines); /* also of a zeroed one */
-
-/* The next line without its end (\n, \r\n or \r), terminated by NUL and valid until the next call; NULL after the
- * last. A line longer than the buffer is cut in its middle. WLM_ERR_IO for damaged gzip data, WLM_ERR_PARSE for a NUL
- * byte. */
-wlm_status wlmi_lines_next(wlmi_lines *lines, char **line);
 
 /* The first bytes of the file, before any line is read; fewer than `size` only where the file is shorter. */
 wlm_status wlmi_lines_peek(wlmi_lines *lines, size_t size, const char **start, size_t *found);
@@ -43,7 +38,8 @@ wlm_status wlmi_words_fail(const wlmi_lines *lines, wlm_status status, const cha
 
 const char *wlmi_skip_blanks(const char *text);
 /* The next line that is neither blank nor a comment, which one of `marks` begins, without leading blanks and a byte
- * order mark; NULL at the end of the file. WLM_ERR_PARSE also for a line that was cut, unless % or # begins it. */
+ * order mark, valid until the next call; NULL at the end of the file. WLM_ERR_IO for damaged gzip data, WLM_ERR_PARSE
+ * for a NUL byte and for a line longer than the buffer, unless % or # begins it. */
 wlm_status wlmi_words_line(wlmi_lines *lines, const char *marks, const char **at);
 /* Bytes of the word at `text`, at most 40: for messages. */
 int wlmi_word_size(const wlmi_lines *lines, const char *text);
