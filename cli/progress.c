@@ -135,7 +135,7 @@ static void cut(char *text, int characters) {
 
 /* A line that fills the last column would wrap on some terminals. */
 void wlmi_progress_show(wlmi_progress *progress, int64_t done, int64_t total, const char *note) {
-  char line[WLMI_PROGRESS_LINE], shown[WLM_PRINTABLE_SIZE(sizeof line)];
+  char line[WLMI_PROGRESS_LINE], shown[WLMI_PRINTABLE_SIZE(sizeof line)];
   if (!progress->on_terminal && done == progress->last_plain) return;
   progress->columns = wlmi_terminal_columns(STDERR_FILENO);
   wlmi_progress_line(progress, wlmi_seconds() - progress->started, done, total, note, line);
@@ -154,7 +154,7 @@ void wlmi_progress_clear(void) {
 /* ---- messages ---- */
 
 void wlmi_print_message(const char *format, ...) {
-  char text[8192], shown[WLM_PRINTABLE_SIZE(sizeof text)];
+  char text[8192], shown[WLMI_PRINTABLE_SIZE(sizeof text)];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);

@@ -41,8 +41,8 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   }
   if (activation.count) add(source, &source->parts[WLMI_PARTS], &activation, spelling);
   source->any_order = op.any_order;
-  source->message_uses_a = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_A);
-  source->message_uses_b = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLM_OPERAND_B);
+  source->message_uses_a = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_A);
+  source->message_uses_b = wlmi_expression_uses(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_B);
   for (int part = 0; part < WLMI_SOURCE_PARTS; part++)
     if (source->parts[part].failed) status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "the text of an operator");
 done:

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* The longest escape is that of one byte, \x1b, or of a character of two bytes, \u009b. */
-#define WLM_PRINTABLE_SIZE(length) (4 * (length) + 1)
+#define WLMI_PRINTABLE_SIZE(length) (4 * (length) + 1)
 
 /* Copies `text`, with escapes in place of control characters (\n, \x1b, \u009b) and of bytes that are no UTF-8 (\xff).
  * keep_lines = 1: line ends and tabs stay. What does not fit into `size` bytes with the NUL is left out, but no

@@ -81,7 +81,7 @@ void wlm_set_log(wlm_log_fn fn, void *user, wlm_log_level max_level) {
 
 void wlmi_log(wlm_log_level level, const char *format, ...) {
   if (!sink || level > sink_level) return;
-  char shown[WLM_PRINTABLE_SIZE(sizeof detail)];
+  char shown[WLMI_PRINTABLE_SIZE(sizeof detail)];
   va_list args;
   va_start(args, format);
   print(0, format, args, shown, sizeof shown);

@@ -81,7 +81,7 @@ void wlmi_text_json_string(wlmi_text *text, const char *string) {
 }
 
 void wlmi_text_printable(wlmi_text *text, const char *string, int keep_lines) {
-  const size_t most = WLM_PRINTABLE_SIZE(strlen(string));
+  const size_t most = WLMI_PRINTABLE_SIZE(strlen(string));
   if (!*string || !reserve(text, most)) return;
   wlmi_printable(string, keep_lines, text->data + text->size, most);
   text->size += strlen(text->data + text->size);

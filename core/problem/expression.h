@@ -8,11 +8,11 @@
 #include "core/base/text.h"
 
 typedef enum wlmi_operand {
-  WLM_OPERAND_A,
-  WLM_OPERAND_B,
-  WLM_OPERAND_ACC,
-  WLM_OPERAND_X,
-  WLM_OPERAND_DEGREE,
+  WLMI_OPERAND_A,
+  WLMI_OPERAND_B,
+  WLMI_OPERAND_ACC,
+  WLMI_OPERAND_X,
+  WLMI_OPERAND_DEGREE,
   WLMI_OPERANDS
 } wlmi_operand;
 

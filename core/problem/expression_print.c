@@ -64,7 +64,7 @@ static void print(const wlmi_expression *e, int at, int least, int as_truth, wlm
         wlmi_text_printf(text, "%s%s", spelling == WLMI_SPELL_NORMAL ? "" : "v_", e->names[node->which]);
         break;
       }
-      if (node->which == WLM_OPERAND_DEGREE && spelling != WLMI_SPELL_NORMAL) wlmi_text_puts(text, "(wlm_acc_t)");
+      if (node->which == WLMI_OPERAND_DEGREE && spelling != WLMI_SPELL_NORMAL) wlmi_text_puts(text, "(wlm_acc_t)");
       wlmi_text_puts(text, wlmi_operand_names[node->which]);
       break;
     case WLMI_NODE_FUNCTION:

@@ -4,7 +4,7 @@
 
 #include "core/problem/slice.h"
 
-#define BIT(operand) (1u << WLM_OPERAND_##operand)
+#define BIT(operand) (1u << WLMI_OPERAND_##operand)
 
 const char *const wlmi_part_names[WLMI_PARTS] = {"message", "init", "reduce", "combine", "finish"};
 static const unsigned int part_operands[WLMI_PARTS] = {BIT(A) | BIT(B), 0, BIT(ACC) | BIT(X), BIT(ACC) | BIT(X),

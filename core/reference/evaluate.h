@@ -3,12 +3,12 @@
 
 #include "core/problem/expression.h"
 
-enum { WLM_BLOCK = 64 };
+enum { WLMI_BLOCK = 64 };
 
 /* One number for each column, and the size to which its rounding error is relative: for the value sum a b the size is
  * sum |a b|, which stays large where the value cancels. */
 typedef struct wlmi_column_block {
-  double value[WLM_BLOCK], size[WLM_BLOCK];
+  double value[WLMI_BLOCK], size[WLMI_BLOCK];
 } wlmi_column_block;
 
 /* The columns of a block. */

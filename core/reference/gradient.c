@@ -23,8 +23,8 @@ static void slope_release(slope *s) {
 }
 
 static wlm_status slope_make(wlm_message message, slope *s) {
-  const unsigned int of_term = 1u << WLM_OPERAND_A | 1u << WLM_OPERAND_B,
-                     of_sum = 1u << WLM_OPERAND_ACC | 1u << WLM_OPERAND_A;
+  const unsigned int of_term = 1u << WLMI_OPERAND_A | 1u << WLMI_OPERAND_B,
+                     of_sum = 1u << WLMI_OPERAND_ACC | 1u << WLMI_OPERAND_A;
   const wlmi_slopes *texts = &wlmi_message_slopes[message];
   WLM_CHECK(wlmi_expression_parse("term", texts->term, strlen(texts->term), of_term, &s->term));
   return wlmi_expression_parse("sum", texts->of_sum, strlen(texts->of_sum), of_sum, &s->of_sum);
@@ -38,17 +38,17 @@ typedef struct sums {
 
 static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const wlmi_expression *term, int64_t x_from,
                       int64_t b_from) {
-  const int reads_b = wlmi_expression_uses(term, WLM_OPERAND_B), takes_x = wlmi_expression_uses(term, WLM_OPERAND_A);
+  const int reads_b = wlmi_expression_uses(term, WLMI_OPERAND_B), takes_x = wlmi_expression_uses(term, WLMI_OPERAND_A);
   const int64_t head_width = p->n / p->heads;
   const double unit = wlmi_element_unit(wlmi_accumulator_type(p->dense_type));
   const double share = call->alpha != 0;
   wlmi_column_block x, b, slope;
-  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_A] = &x, [WLM_OPERAND_B] = &b};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLMI_OPERAND_A] = &x, [WLMI_OPERAND_B] = &b};
   sums of = {0, 0};
-  wlmi_block_fill(&x, WLM_BLOCK, 0);
-  wlmi_block_fill(&b, WLM_BLOCK, 0);
-  for (int64_t first = 0; first < head_width; first += WLM_BLOCK) {
-    const int width = (int)(head_width - first < WLM_BLOCK ? head_width - first : WLM_BLOCK);
+  wlmi_block_fill(&x, WLMI_BLOCK, 0);
+  wlmi_block_fill(&b, WLMI_BLOCK, 0);
+  for (int64_t first = 0; first < head_width; first += WLMI_BLOCK) {
+    const int width = (int)(head_width - first < WLMI_BLOCK ? head_width - first : WLMI_BLOCK);
     if (reads_b) wlmi_elements_read(p->dense_type, call->b, b_from + first, width, b.value);
     for (int j = 0; j < width; j++) x.value[j] = share * wlmi_element_get(p->dense_type, call->x, x_from + first + j);
     wlmi_evaluate(term, operands, 0, width, unit, &slope);
@@ -64,7 +64,7 @@ static sums sum_terms(const wlm_problem *p, const wlm_execute_args *call, const 
 /* The derivatives of which these are the sums of terms. */
 static sums finish(const wlmi_expression *of_sum, sums of, double a) {
   wlmi_column_block acc = {{of.value, of.size}, {0}}, value = {{a, a}, {0}};
-  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_A] = &value, [WLM_OPERAND_ACC] = &acc};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLMI_OPERAND_A] = &value, [WLMI_OPERAND_ACC] = &acc};
   wlmi_evaluate(of_sum, operands, 0, 2, 1, &acc);
   return (sums){acc.value[0], acc.value[1]};
 }

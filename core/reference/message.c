@@ -13,19 +13,19 @@ enum { LEAST_BLOCK = 8 }; /* columns, so that a walk over the edges pays */
 
 /* The softmax of one row and block of columns, relative to the largest score so far. */
 typedef struct row_weights {
-  double base[WLM_BLOCK], total[WLM_BLOCK];
-  double size[WLM_BLOCK];   /* the largest size of a score */
-  double loose[WLM_BLOCK];  /* sum of the weights times how much rounding may change them */
-  double weight[WLM_BLOCK]; /* of the current edge */
-  double off[WLM_BLOCK];    /* how much rounding may change it */
-  double factor[WLM_BLOCK]; /* of what was summed before, as the base has moved */
-  int count;                /* how many of these: 1 where all columns of the block belong to one head */
+  double base[WLMI_BLOCK], total[WLMI_BLOCK];
+  double size[WLMI_BLOCK];   /* the largest size of a score */
+  double loose[WLMI_BLOCK];  /* sum of the weights times how much rounding may change them */
+  double weight[WLMI_BLOCK]; /* of the current edge */
+  double off[WLMI_BLOCK];    /* how much rounding may change it */
+  double factor[WLMI_BLOCK]; /* of what was summed before, as the base has moved */
+  int count;                 /* how many of these: 1 where all columns of the block belong to one head */
 } row_weights;
 
 /* The sums of one row and block of columns. */
 typedef struct row_result {
   wlmi_column_block block;
-  int64_t position[WLM_BLOCK];
+  int64_t position[WLMI_BLOCK];
 } row_result;
 
 /* A walk, and its activation; count = 0 where it has none. */
@@ -94,7 +94,7 @@ static void read_operand(const wlmi_message_walk *w, int i, int64_t row, int64_t
 static int block_at(const wlm_problem *p, int64_t first) {
   const int64_t width = p->n / p->heads, end = width < LEAST_BLOCK ? p->n : first - first % width + width;
   const int64_t left = first < p->n ? end - first : 0;
-  return (int)(left < WLM_BLOCK ? left : WLM_BLOCK);
+  return (int)(left < WLMI_BLOCK ? left : WLMI_BLOCK);
 }
 
 static int is_in_one_head(const wlmi_message_walk *w, wlmi_columns c) {
@@ -134,8 +134,8 @@ static void sum_head(const wlmi_message_walk *w, int s, int64_t row, int64_t edg
   const wlmi_column_block *operands[WLMI_MAX_NAMES];
   for (int i = 0; i < WLMI_MAX_NAMES; i++) operands[i] = &blocks[i];
   *value = *size = 0;
-  for (int64_t first = 0; first < width; first += WLM_BLOCK) {
-    const wlmi_columns c = {head * width + first, (int)(width - first < WLM_BLOCK ? width - first : WLM_BLOCK)};
+  for (int64_t first = 0; first < width; first += WLMI_BLOCK) {
+    const wlmi_columns c = {head * width + first, (int)(width - first < WLMI_BLOCK ? width - first : WLMI_BLOCK)};
     load_operands(w, row, edge, c, common_of(w, c), blocks);
     for (int i = 0; i < s; i++) {
       blocks[m->operands + i].value[0] = sums[2 * i];
@@ -271,7 +271,7 @@ static void take(wlmi_result_kind kind, const wlmi_column_block *message, int64_
 /* The epilogue. An activation rounds as the expressions of messages do. */
 static void close_row(const bound *b, int64_t degree, wlmi_columns c, wlmi_column_block *block) {
   const wlmi_message_walk *w = b->walk;
-  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_X] = block};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLMI_OPERAND_X] = block};
   for (int j = 0; w->problem->epilogue.bias && j < c.count; j++) {
     const double bias = wlmi_element_get(w->problem->dense_type, w->bias, c.first + j);
     block->value[j] += bias;

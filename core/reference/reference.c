@@ -153,7 +153,7 @@ static void reduce_block(const walk *w, const edges *e, wlmi_columns at, wlmi_co
   const wlm_problem *p = w->problem;
   const wlmi_csr_host *a = w->a;
   double *const acc = to->value, *const size = to->size;
-  double message[WLM_BLOCK], edge[WLM_BLOCK], dense[WLM_BLOCK], best[WLM_BLOCK] = {0};
+  double message[WLMI_BLOCK], edge[WLMI_BLOCK], dense[WLMI_BLOCK], best[WLMI_BLOCK] = {0};
   wlm_reduce size_reduce = scale_reduce(p->reduce);
   for (int j = 0; j < at.count; j++) acc[j] = identity_of(p->reduce);
   for (int j = 0; j < at.count; j++) size[j] = p->reduce == WLM_PROD ? 1.0 : 0.0;
@@ -190,7 +190,7 @@ static void reduce_custom(const walk *w, const expressions *x, const edges *e, w
   const wlm_problem *p = w->problem;
   const wlmi_expression *own_message = wlmi_operator_part(&x->op, WLMI_PART_MESSAGE);
   const wlmi_expression *finish = wlmi_operator_part(&x->op, WLMI_PART_FINISH);
-  const int uses_b = own_message ? wlmi_expression_uses(own_message, WLM_OPERAND_B) : p->message != WLM_COPY_A;
+  const int uses_b = own_message ? wlmi_expression_uses(own_message, WLMI_OPERAND_B) : p->message != WLM_COPY_A;
   const double step = step_of(p, e), factor = uses_b || e->kept < 2 ? 1.0 : sqrt((double)e->kept);
   const int width = at.count;
   wlmi_column_block edge, dense, message, degree;
@@ -231,7 +231,7 @@ void wlmi_reference_finish(const wlm_problem *p, const wlm_execute_args *call, i
 static void compute_block(const walk *w, const wlm_execute_args *call, const expressions *x, const edges *e,
                           int64_t row, wlmi_columns at, wlmi_column_block *to, int64_t *positions) {
   const wlm_problem *p = w->problem;
-  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLM_OPERAND_X] = to};
+  const wlmi_column_block *const operands[WLMI_OPERANDS] = {[WLMI_OPERAND_X] = to};
   const double factor = factor_of(w, e);
   if (p->custom)
     reduce_custom(w, x, e, at, to);
@@ -246,14 +246,14 @@ wlm_status wlmi_reference_rows(const wlmi_csr_host *a, const wlm_problem *proble
                                const int64_t *row_ids, int64_t row_count, const wlmi_reference_result *result) {
   const wlm_problem *p = problem;
   const walk w = {a, p, call->b, call->ldb ? call->ldb : p->n};
-  const int64_t blocks = (p->n + WLM_BLOCK - 1) / WLM_BLOCK;
+  const int64_t blocks = (p->n + WLMI_BLOCK - 1) / WLMI_BLOCK;
   expressions x;
   WLM_CHECK(expressions_make(p, &x));
 #pragma omp parallel for schedule(dynamic, 16)
   for (int64_t k = 0; k < row_count * blocks; k++) { /* a block is a task, as a row may have most of the edges */
-    const int64_t i = k / blocks, first = k % blocks * WLM_BLOCK, row = row_ids ? row_ids[i] : i;
+    const int64_t i = k / blocks, first = k % blocks * WLMI_BLOCK, row = row_ids ? row_ids[i] : i;
     const edges e = edges_of(a, p, call->seed, row);
-    const wlmi_columns at = {first, (int)(p->n - first < WLM_BLOCK ? p->n - first : WLM_BLOCK)};
+    const wlmi_columns at = {first, (int)(p->n - first < WLMI_BLOCK ? p->n - first : WLMI_BLOCK)};
     const int64_t to = i * p->n + first;
     wlmi_column_block block;
     compute_block(&w, call, &x, &e, row, at, &block, result->positions ? result->positions + to : NULL);

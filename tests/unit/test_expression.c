@@ -132,7 +132,7 @@ TEST(errors) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_error("test", cases[i].text, ALL, cases[i].says);
   check_error("init", "a", 0, "the operands of init are: none");
-  check_error("finish", "x", 1 << WLM_OPERAND_ACC, "the operands of finish are: acc;");
+  check_error("finish", "x", 1 << WLMI_OPERAND_ACC, "the operands of finish are: acc;");
 }
 
 static void check_depth(const char *before, const char *after, int fits) {
@@ -399,8 +399,8 @@ TEST(sizes_bound_errors) {
       double values[WLMI_OPERANDS], moved[WLMI_OPERANDS], sizes[WLMI_OPERANDS];
       for (int k = 0; k < WLMI_OPERANDS; k++) {
         values[k] = (double)(wlmi_random_below(&random, 33) - 16) / 8; /* multiples of 1/8, so that ties are frequent */
-        if (k != WLM_OPERAND_X && values[k] == 0) values[k] = 1;
-        if (k == WLM_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlmi_random_below(&random, 3);
+        if (k != WLMI_OPERAND_X && values[k] == 0) values[k] = 1;
+        if (k == WLMI_OPERAND_ACC && i % 2) values[k] = 1 + step * (double)wlmi_random_below(&random, 3);
         sizes[k] = fabs(values[k]) * (double)(1 + wlmi_random_below(&random, 3));
         moved[k] = values[k] + step * sizes[k] * (double)(wlmi_random_below(&random, 201) - 100) / 100;
       }

@@ -63,7 +63,7 @@ TEST(operators) {
   static const char half[] = "0.5*a";
   HELD(wlmi_text) text = {0};
   needs_comma();
-  HOLD(wlmi_expression, e, wlmi_expression_parse("test", half, strlen(half), 1 << WLM_OPERAND_A, &e));
+  HOLD(wlmi_expression, e, wlmi_expression_parse("test", half, strlen(half), 1 << WLMI_OPERAND_A, &e));
   wlmi_expression_print(&e, WLMI_SPELL_FLOAT, &text);
   assert_string_equal(text.data, "0.5f*a");
 }
