@@ -126,8 +126,7 @@ static void push_limits(lua_State *lua, const wlmi_limits *limits) {
   set_integer(lua, "threads_per_block", limits->threads_per_block);
   set_integer(lua, "shared_bytes", limits->shared_bytes);
   set_integer(lua, "processors", limits->processors);
-  lua_pushboolean(lua, limits->any_width);
-  lua_setfield(lua, -2, "any_width");
+  set_boolean(lua, "any_width", limits->any_width);
 }
 
 /* ---- tables to C structs ---------------------------------------------------------------------- */

@@ -146,9 +146,6 @@ static wlm_status read_args(const wlm_execute_args *args, int64_t n, wlm_execute
   call->stream = given.stream;
   call->ldb = given.ldb ? given.ldb : n;
   call->ldc = given.ldc ? given.ldc : n;
-  if (!isfinite(call->alpha) || !isfinite(call->beta))
-    return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s must be finite",
-                     isfinite(call->alpha) ? "beta" : "alpha");
   if (call->ldb >= n && call->ldc >= n) return WLM_OK;
   return wlmi_fail(WLM_ERR_INVALID_ARGUMENT, "wlm_execute_args.%s is %lld, less than n = %lld",
                    call->ldb < n ? "ldb" : "ldc", (long long)(call->ldb < n ? call->ldb : call->ldc), (long long)n);
