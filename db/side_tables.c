@@ -52,12 +52,8 @@ static wlm_status read_pin(const wlm_store *store, sqlite3_stmt *row, void *copy
                                (char *)wlmi_sqlite_text(row, 2), sqlite3_column_int64(row, 3),
                                (char *)wlmi_sqlite_text(row, 4)};
   if (wlmi_pin_check(&pin) == WLM_OK) return wlmi_pin_copy(&pin, copy);
-  wlmi_text fault = {0};
-  wlmi_text_puts(&fault, wlm_error_detail());
-  wlm_status status = wlmi_fail(WLM_ERR_DATABASE, "%s: the pin of %s for %s is damaged (%s); run 'warploom db check'",
-                                wlmi_store_path(store), pin.variant, pin.target, fault.data ? fault.data : "");
-  wlmi_text_release(&fault);
-  return status;
+  return wlmi_fail(WLM_ERR_DATABASE, "%s: the pin of %s for %s is damaged (%s); run 'warploom db check'",
+                   wlmi_store_path(store), pin.variant, pin.target, wlm_error_detail());
 }
 
 static void release_pin(void *pin) { wlmi_pin_release(pin); }
