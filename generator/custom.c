@@ -31,8 +31,6 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
   wlm_status status = WLM_OK;
   *source = (wlmi_custom_source){.is_custom = *spec->custom && !is_message};
   if (is_message) WLM_TRY(make_message(spec, spelling, source));
-  if (spec->problem.operation == WLM_SDDMM || spec->problem.operation == WLM_ARGMAX_GRADIENT)
-    source->slopes = &wlmi_message_slopes[spec->problem.message];
   if (source->is_custom) WLM_TRY(wlmi_operator_parse(spec->custom, &op));
   if (spec->problem.epilogue.activation) WLM_TRY(wlmi_activation_parse(spec->problem.epilogue.activation, &activation));
   for (int part = 0; part < WLMI_PARTS; part++) {
@@ -159,14 +157,6 @@ void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source) {
     lua_pushboolean(lua, source->any_order);
     lua_setfield(lua, -2, "any_order");
     lua_setfield(lua, -2, "custom");
-  }
-  if (source->slopes) {
-    lua_newtable(lua);
-    set_text(lua, "by_a", source->slopes->by_a);
-    set_text(lua, "by_b", source->slopes->by_b);
-    set_text(lua, "term", source->slopes->term);
-    set_text(lua, "of_sum", source->slopes->of_sum);
-    lua_setfield(lua, -2, "slopes");
   }
   push_part(lua, &source->parts[WLMI_PARTS], "activation");
   push_functions(lua, source);

@@ -16,7 +16,6 @@ typedef struct wlmi_custom_source {
   int is_custom, any_order, message_uses_a, message_uses_b;
   wlmi_message message; /* no results: the problem is none */
   wlmi_text sums[WLMI_MAX_SUMS], results[WLM_MAX_RESULTS];
-  const wlmi_slopes *slopes;           /* of the built-in message, for gradients; NULL = they are not needed */
   unsigned char calls[WLMI_FUNCTIONS]; /* by index of wlmi_functions */
 } wlmi_custom_source;
 
@@ -25,8 +24,7 @@ wlm_status wlmi_custom_source_make(const wlmi_spec *spec, wlmi_custom_source *so
 void wlmi_custom_source_release(wlmi_custom_source *source);
 
 /* Sets in the table on top of the stack: custom (nil, or a table of the parts that are there, with uses_a, uses_b
- * and any_order), slopes (nil, or, of a problem that has gradients of a built-in message, the texts of by_a, by_b, term
- * and of_sum), walk (nil, or, of a message, {operands, sums, results}), activation (nil or text), functions (a list
+ * and any_order), walk (nil, or, of a message, {operands, sums, results}), activation (nil or text), functions (a list
  * of {name, arity} or {own = name}). An operand is {name, place, width, source, at}, a sum {name, text, uses}, a result
  * {kind, text, uses}; `at` and `uses` count operands from 0, then sums. */
 void wlmi_custom_source_push(lua_State *lua, const wlmi_custom_source *source);

@@ -58,31 +58,36 @@ local messages = {
   rdiv   = { "a / b" },
 }
 
--- The derivatives of a built-in message (core/problem/message.h), spelled as the table above. Of an SDDMM an element of dC
--- is multiplied by the term, or stands for a in it (operators.sddmm), and is summed over the columns; `edge` is
--- applied to the sum once for each edge. It divides by a twice, because a * a may be out of range where the quotient is
--- not. Kernels in which each edge has a single term use the whole derivatives.
-local function spaced(text) return (text:gsub("([%w_])([-+*/])", "%1 %2 ")) end
+-- The derivatives of these messages by a and by b. For an SDDMM that by a also in two factors: an element of dC is
+-- multiplied by `term`, or stands for a in it (operators.sddmm), and is summed over the columns; `edge` is applied to the
+-- sum once for each edge. It divides by a twice, and dC by b: a * a and 1 / b may be out of range where the quotient is not.
+-- Kernels in which each edge has a single term use the whole derivatives.
+local derivatives = {
+  mul    = { by_a = "b", by_b = "a", term = "b" },
+  copy_b = { by_a = "0", by_b = "1", term = "0", edge = "0" },
+  copy_a = { by_a = "1", by_b = "0", term = "1" },
+  add    = { by_a = "1", by_b = "1", term = "1" },
+  sub    = { by_a = "-1", by_b = "1", term = "1", edge = "-acc" },
+  rsub   = { by_a = "1", by_b = "-1", term = "1" },
+  div    = { by_a = "-b / a / a", by_b = "1 / a", term = "b", edge = "-acc / a / a" },
+  rdiv   = { by_a = "1 / b", by_b = "-a / b / b", term = "a / b" },
+}
 local function reads(text, operand) return text:find("%f[%w]" .. operand .. "%f[%W]") ~= nil end
-local function gradient_of(slopes)
-  return {
-    spaced(slopes.term), edge = slopes.of_sum ~= "acc" and spaced(slopes.of_sum) or nil,
-    ignores_a = not reads(slopes.of_sum, "a"), ignores_b = not reads(slopes.term, "b"),
-  }
+local function is_quotient(text) return text:find("/", 1, true) ~= nil end
+local function gradient_of(message)
+  local d = derivatives[message]
+  return { d.term, edge = d.edge, ignores_a = not reads(d.edge or "", "a"), ignores_b = not reads(d.term, "b") }
 end
--- Whether an SDDMM divides: then dC counts as 0 where alpha is 0 (wlm_unit), because a quotient out of range times 0
--- would be NaN.
-local function quotient_of(slopes) return (slopes.term .. slopes.of_sum):find("/", 1, true) ~= nil end
 
 -- What the templates of an SDDMM write: term(x, b) is what is summed of an element of dC and one of B; where it is a
 -- quotient, its function also takes `unit`, which is wlm_unit(args); edge_unit comes before a sum that `edge` divides.
 function operators.sddmm(problem)
-  local slopes = problem.slopes
-  local divides = reads(slopes.term, "a")
+  local d = derivatives[problem.message]
+  local by_unit = is_quotient(d.term)
   return {
-    term = function(x, b) return (divides and "wlm_message(unit * %s, %s)" or "%s * wlm_message(1, %s)"):format(x, b) end,
-    unit_parameter = divides and ", wlm_acc_t unit" or "", unit = divides and ", wlm_unit(args)" or "",
-    edge_unit = slopes.of_sum:find("/", 1, true) and "wlm_unit(args) * " or "",
+    term = function(x, b) return (by_unit and "wlm_message(unit * %s, %s)" or "%s * wlm_message(1, %s)"):format(x, b) end,
+    unit_parameter = by_unit and ", wlm_acc_t unit" or "", unit = by_unit and ", wlm_unit(args)" or "",
+    edge_unit = is_quotient(d.edge or "") and "wlm_unit(args) * " or "",
   }
 end
 
@@ -90,9 +95,9 @@ end
 -- quotient, the function takes an element x of dC and divides it, and what remains is 1 or minus the message: a factor out
 -- of range then comes from a message that was out of range.
 local function slope_function(name, slope)
-  local sign, top, bottom, second = slope:match "^(-?)(%w)/(%w)(.*)$"
+  local sign, top, bottom, second = slope:match "^(-?)(%w) / (%w)(.*)$"
   if not top then
-    return ("wlm_slope_%s("):format(name), spaced(slope),
+    return ("wlm_slope_%s("):format(name), slope,
       function(edge) return ("%s.x * wlm_slope_%s(%s.a, %s.b)"):format(edge, name, edge, edge) end
   end
   return ("wlm_times_slope_%s(wlm_acc_t x, "):format(name),
@@ -100,10 +105,10 @@ local function slope_function(name, slope)
     function(edge) return ("wlm_times_slope_%s(%s.x, %s.a, %s.b)"):format(name, edge, edge, edge) end
 end
 function operators.slopes(problem)
-  local by_a, by_b, of = spaced(problem.slopes.by_a), spaced(problem.slopes.by_b), {}
-  of.head_a, of.slope_a, of.times_a = slope_function("a", problem.slopes.by_a)
-  of.head_b, of.slope_b, of.times_b = slope_function("b", problem.slopes.by_b)
-  of.reads_a, of.reads_b = reads(by_a .. " " .. by_b, "a"), reads(by_a .. " " .. by_b, "b")
+  local d, of = derivatives[problem.message], {}
+  of.head_a, of.slope_a, of.times_a = slope_function("a", d.by_a)
+  of.head_b, of.slope_b, of.times_b = slope_function("b", d.by_b)
+  of.reads_a, of.reads_b = reads(d.by_a .. " " .. d.by_b, "a"), reads(d.by_a .. " " .. d.by_b, "b")
   return of
 end
 
@@ -159,7 +164,7 @@ for _, message in pairs(messages) do by_text[message[1]:gsub(" ", "")] = message
 local function message_of(problem)
   local custom = problem.custom
   if problem.walk then return nil end
-  if problem.operation == "sddmm" then return gradient_of(problem.slopes) end
+  if problem.operation == "sddmm" then return gradient_of(problem.message) end
   if not custom then return messages[problem.message] end
   return by_text[custom.message] or
     { custom.message, ignores_a = not custom.uses_a, ignores_b = not custom.uses_b, part = "message" }
@@ -640,7 +645,7 @@ function operators.block(problem, render)
   folding(out, problem, reduction, message)
   if problem.operation == "sddmm" then
     returns(out, "wlm_edge", "wlm_acc_t acc, wlm_acc_t a", message.edge or "acc", nil, "(void)a; return")
-    if quotient_of(problem.slopes) then
+    if is_quotient(message[1] .. (message.edge or "")) then -- a quotient out of range times alpha = 0 would be NaN
       fn(out, "wlm_acc_t", "wlm_unit", "const struct wlm_args *args", "return args->alpha != 0;")
     end
   end

@@ -94,17 +94,6 @@ wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand
   return text->failed ? wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a derivative") : WLM_OK;
 }
 
-const wlmi_slopes wlmi_message_slopes[] = {
-    [WLM_MUL] = {"b", "a", "b", "acc"},
-    [WLM_COPY_B] = {"0", "1", "0", "0"},
-    [WLM_COPY_A] = {"1", "0", "1", "acc"},
-    [WLM_ADD] = {"1", "1", "1", "acc"},
-    [WLM_SUB] = {"-1", "1", "1", "-acc"},
-    [WLM_RSUB] = {"1", "-1", "1", "acc"},
-    [WLM_DIV] = {"-b/a/a", "1/a", "b", "-acc/a/a"},
-    [WLM_RDIV] = {"1/b", "-a/b/b", "a/b", "acc"},
-};
-
 /* ---- the gradient of a message ---------------------------------------------------------------------------- */
 
 /* A name that the message does not use: the letter as often as that takes, then the result's number. */

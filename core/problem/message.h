@@ -70,14 +70,6 @@ int wlmi_result_is_extreme(wlmi_result_kind kind); /* max or min, which have pos
 
 /* The derivative of an expression by one of its operands; leaves *text empty where it is 0. */
 wlm_status wlmi_expression_derive(const wlmi_expression *expression, int operand, wlmi_text *text);
-/* The derivatives of a built-in message in normal form, over a and b. That by a also in two factors, for sums over the
- * columns of an edge: an element of dC is multiplied by `term`, over b, or stands for a in it, and `of_sum`, over acc
- * and a, is applied to the sum. It divides by a twice, and dC by b: a * a and 1 / b may be out of range where the
- * quotient is not. */
-typedef struct wlmi_slopes {
-  const char *by_a, *by_b, *term, *of_sum;
-} wlmi_slopes;
-extern const wlmi_slopes wlmi_message_slopes[]; /* by wlm_message */
 /* The text of the message that computes the gradients by the operands in `list`, "x" or "b,k,e", as
  * wlm_message_gradient says; *transpose = 1 where it walks A^T. */
 wlm_status wlmi_message_gradient(const wlmi_message *message, const char *list, const wlm_sampling *sampling,

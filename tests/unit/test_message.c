@@ -437,26 +437,16 @@ static void check_slope(const wlmi_expression *message, wlmi_operand by, const c
   assert_string_equal(normal.data, slope);
 }
 
-static double finish_value(const char *text, double acc, double a, double b) {
-  const wlmi_column_block values[] = {{{a}, {0}}, {{b}, {0}}, {{acc}, {0}}};
-  const wlmi_column_block *const operands[WLMI_OPERANDS] = {&values[0], &values[1], &values[2]};
-  wlmi_column_block result;
-  const unsigned int all = 1u << WLMI_OPERAND_A | 1u << WLMI_OPERAND_B | 1u << WLMI_OPERAND_ACC;
-  HOLD(wlmi_expression, e, wlmi_expression_parse("slope", text, strlen(text), all, &e));
-  wlmi_evaluate(&e, operands, 0, 1, 1, &result);
-  return result.value[0];
-}
-
 TEST(slopes_of_built_in_messages) {
+  static const char *const slopes[][2] = {
+      [WLM_MUL] = {"b", "a"},        [WLM_COPY_B] = {"0", "1"},     [WLM_COPY_A] = {"1", "0"},
+      [WLM_ADD] = {"1", "1"},        [WLM_SUB] = {"-1", "1"},       [WLM_RSUB] = {"1", "-1"},
+      [WLM_DIV] = {"-b/a/a", "1/a"}, [WLM_RDIV] = {"1/b", "-a/b/b"}}; /* as generator/operators.lua has them */
   for (wlm_message m = WLM_MUL; wlmi_message_name(m); m++) {
-    const wlmi_slopes *slopes = &wlmi_message_slopes[m];
     HELD(wlmi_operator) op = {0};
     assert_status(WLM_OK, wlmi_operator_parse_part(WLMI_PART_MESSAGE, wlmi_message_text(m), &op));
-    check_slope(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_A, slopes->by_a);
-    check_slope(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_B, slopes->by_b);
-    const double term =
-        finish_value(slopes->term, NAN, m == WLM_RDIV ? 1 : NAN, 3); /* of dC = 1; reads b alone, or dC / b */
-    assert_true(finish_value(slopes->of_sum, term, 2, NAN) == finish_value(slopes->by_a, NAN, 2, 3));
+    check_slope(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_A, slopes[m][0]);
+    check_slope(&op.parts[WLMI_PART_MESSAGE], WLMI_OPERAND_B, slopes[m][1]);
   }
 }
 
