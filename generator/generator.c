@@ -336,9 +336,8 @@ static void push_name(void *user, const char *name) {
 typedef struct call {
   const char *folder;
   wlmi_families *families; /* filled at creation, read later */
-  const char *function;    /* of variants.lua; it gets those of the next four that are set */
+  const char *function;    /* of variants.lua; it gets those of the next three that are set */
   const wlmi_variant *variant;
-  const char *types[3]; /* of indices, and what is behind a read of one; for programs without a spec */
   const wlmi_spec *spec;
   const wlmi_limits *limits;
   wlmi_custom_source custom; /* of the spec */
@@ -447,7 +446,6 @@ static int do_call(lua_State *lua) {
   push_function(lua, c->function);
   const int before = lua_gettop(lua);
   if (c->variant) lua_pushlstring(lua, (const char *)c->variant, sizeof *c->variant);
-  for (int i = 0; i < 3 && c->types[i]; i++) lua_pushstring(lua, c->types[i]);
   if (c->spec) push_problem(lua, c->spec, &c->custom);
   if (c->limits) push_limits(lua, c->limits);
   lua_call(lua, lua_gettop(lua) - before, 1);
@@ -621,17 +619,7 @@ wlm_status wlmi_generator_emit_program(wlmi_generator *generator, wlmi_helper he
                                        const wlmi_spec *spec, const wlmi_limits *limits, wlmi_program *program) {
   static const char *const names[WLMI_HELPERS] = {NULL,  "argmax_gradient", "stats",  "transpose",
                                                   "coo", "validate",        "blocks", "layout"};
-  const char *rowptr = wlmi_index_name(spec->rowptr_type), *colind = wlmi_index_name(spec->colind_type);
-  switch (helper) {
-    case WLMI_HELPER_NONE: return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
-    case WLMI_HELPER_STATS: return make_program(generator, names[helper], (call){.types = {rowptr}}, program);
-    case WLMI_HELPER_VALIDATE:
-      return make_program(generator, names[helper], (call){.types = {rowptr, colind, spec->base ? " - 1" : ""}},
-                          program);
-    case WLMI_HELPER_BLOCKS: return make_program(generator, names[helper], (call){.types = {rowptr, colind}}, program);
-    case WLMI_HELPER_LAYOUT: return make_program(generator, names[helper], (call){.limits = limits}, program);
-    case WLMI_HELPER_GRADIENT:
-      return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
-    default: return make_program(generator, names[helper], (call){.spec = spec}, program);
-  }
+  if (helper == WLMI_HELPER_NONE) return wlmi_generator_emit_variant(generator, variant, spec, limits, program);
+  if (helper == WLMI_HELPER_LAYOUT) spec = NULL; /* it depends on none */
+  return make_program(generator, names[helper], (call){.spec = spec, .limits = limits}, program);
 }

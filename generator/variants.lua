@@ -516,24 +516,30 @@ local function program(name, parameters, passes, result, problem, block)
   }
 end
 
+-- The C types of indices, and what is behind a read of one.
+local function indices_of(problem)
+  return {
+    rowptr = operators.index(problem.rowptr_type), colind = operators.index(problem.colind_type), minus_base = problem.minus_base,
+  }
+end
+
 -- Measures row statistics (runtime/stats_device.c launches its kernels).
-function variants.stats(rowptr_type)
+function variants.stats(problem)
   local passes = { { kernel = "wlm_stats_rows", threads = 256 }, { kernel = "wlm_stats_sample", threads = 256 } }
-  return program("stats", { rowptr = operators.index(rowptr_type) }, passes, "stats.h")
+  return program("stats", indices_of(problem), passes, "stats.h")
 end
 
 -- Finds the first wrong row of a matrix (runtime/validate.c launches its kernel).
-function variants.validate(rowptr_type, colind_type, minus_base)
-  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type), minus_base = minus_base }
-  return program("validate", types, { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
+function variants.validate(problem)
+  return program("validate", indices_of(problem), { { kernel = "wlm_validate", threads = 256 } }, "faults.h")
 end
 
 -- Makes CSR of block rows, with values of 2, 4 and 8 bytes (runtime/bsr.c launches its kernels).
-function variants.blocks(rowptr_type, colind_type)
-  local passes = {}
+function variants.blocks(problem)
+  local passes, parameters = {}, indices_of(problem)
   for i, bytes in ipairs { 2, 4, 8 } do passes[i] = { kernel = "wlm_blocks_" .. bytes, threads = 256 } end
-  local types = { rowptr = operators.index(rowptr_type), colind = operators.index(colind_type), passes = passes }
-  return program("blocks", types, passes)
+  parameters.passes = passes
+  return program("blocks", parameters, passes)
 end
 
 -- Copies arrays between columns and rows, for elements of 2, 4 and 8 bytes, those of a batch in one launch
