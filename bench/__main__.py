@@ -195,19 +195,13 @@ def _summary(options: argparse.Namespace) -> int:
     from bench.reports.columns import as_markdown
     from bench.reports.summary import as_json, summarise
 
-    lines = read_results(options.file)
-    if any(field.endswith(("accuracy", "metric")) for line in lines for field in line):
-        from bench.pytorch.summary import summarise_accuracies
-
-        summary, missed = summarise_accuracies(lines)
-    else:
-        summary, missed = summarise(options.file, lines)
+    summary, missed = summarise(options.file, read_results(options.file))
     print((as_json if options.json else as_markdown)(summary))
     return int(missed > 0)
 
 
 def _tables(options: argparse.Namespace) -> int:
-    from bench.pytorch.tables import put_tables, tables_of
+    from bench.reports.tables import put_tables, tables_of
 
     if options.into is None:
         print(tables_of(options.file))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bench.markdown import Cell, markdown, texts_of
 from bench.pytorch.cases import Suite
 from bench.pytorch.graphs import GraphSettings
 from bench.results_file import Line
@@ -30,27 +29,13 @@ COUNTERS = {
     "registers": ("launch__registers_per_thread", 1),
     "us": ("gpu__time_duration.sum", 1e3),
 }
-# By the field of a line: the name in a table, and the variant that has the launch shape of the
-# paper's kernel at this N (bench/papers.c). cuSPARSE's kernels have no variant.
+# By the field of a line: the variant that has the launch shape of the paper's kernel at this N
+# (bench/papers.c). cuSPARSE's kernels have no variant.
 KERNELS = {
-    "algorithm1": ("Algorithm 1", "row_naive/columns=32,rows=8,axis=units"),
-    "crc": ("CRC", "row_crc/cf=1,rows=8"),
-    "cwm2": ("CWM 2", "row_crc/cf=2,rows=8"),
-    "cwm4": ("CWM 4", "row_crc/cf=4,rows=8"),
-    "cwm8": ("CWM 8", "row_crc/cf=8,rows=8"),
-    "cusparse": ("cuSPARSE", None),
-}
-# Tables V and VI at N = 512 on a GTX 1080 Ti: transactions of 32 bytes, efficiency in percent.
-PAPER = {
-    (16384, "algorithm1"): "1.34e+08, 68.95 %",
-    (16384, "crc"): "0.55e+08, 92.40 %",
-    (65536, "algorithm1"): "5.36e+08, 68.95 %",
-    (65536, "crc"): "2.18e+08, 92.40 %",
-    (65536, "cwm2"): "1.93e+08",
-    (65536, "cwm4"): "1.80e+08",
-    (65536, "cwm8"): "1.74e+08",
-    (262144, "algorithm1"): "21.47e+08, 68.95 %",
-    (262144, "crc"): "8.73e+08, 92.39 %",
+    "algorithm1": "row_naive/columns=32,rows=8,axis=units",
+    "crc": "row_crc/cf=1,rows=8",
+    **{f"cwm{columns}": f"row_crc/cf={columns},rows=8" for columns in (2, 4, 8)},
+    "cusparse": None,
 }
 
 
@@ -82,7 +67,7 @@ def _reason(output: str, code: int) -> str:
 
 def _profile(case: Case, kernel: str, settings: Settings) -> dict[str, float]:
     """The counters of a kernel. Raises RuntimeError with the reason where there are none."""
-    variant = KERNELS[kernel][1]
+    variant = KERNELS[kernel]
     is_own = variant is not None
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--launch-count", "1"]
     command += ["--metrics", ",".join(metric for metric, _ in COUNTERS.values())]
@@ -133,19 +118,3 @@ def _start(settings: Settings) -> Callable[[Case], Line]:
 
 
 SUITE = Suite(Settings, {"rows": (60,)}, cases, _start, ("load_sectors", "us"))
-
-
-def counter_table(lines: list[Line]) -> str:
-    """The counters of a results file, with the figures of the paper beside them."""
-    rows: list[list[Cell]] = []
-    for line in (line for line in lines if line["load_sectors"] is not None):
-        for kernel, (name, _) in KERNELS.items():
-            found = {field: line[field][kernel] for field in COUNTERS}
-            rates = ("load_efficiency", "load_gbs", "l2_gbs", "dram_gbs", "occupancy")
-            row: list[Cell] = [line["matrix"], line["n"], name]
-            row += texts_of(found, ".2e", "load_sectors") + texts_of(found, ".1f", *rates)
-            row += texts_of(found, ".0f", "registers")
-            rows.append([*row, PAPER.get((line["rows"], kernel)) if line["n"] == N else None])
-    head = ["matrix", "N", "kernel", "load transactions", "efficiency, %", "loads, GB/s"]
-    head += ["L2, GB/s", "DRAM, GB/s", "occupancy, %", "registers", "paper"]
-    return markdown(head, rows)

@@ -11,7 +11,7 @@ must reach.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,14 +23,6 @@ from bench.reports.columns import numbers
 FIGURES = Path(__file__).parents[1] / "suites" / "figures.tsv"
 
 
-def target_text(value: float, target: float | None, is_cost: bool) -> str:
-    """Return for example "at least 1.50x, met"."""
-    if target is None:
-        return "-"
-    holds = value <= target if is_cost else value >= target
-    return f"at {'most' if is_cost else 'least'} {target:.2f}x, {'met' if holds else 'missed'}"
-
-
 def geometric_mean(ratios: pd.Series) -> float:
     return float(np.exp(np.log(ratios).mean()))
 
@@ -40,9 +32,9 @@ class Figure(NamedTuple):
 
     what: str
     ratios: pd.Series  # by case: "cora, N = 32"
-    is_cost: bool  # our time over another: the greatest is the worst
-    target: float | None  # of the geometric mean
-    limit: float | None  # of each ratio
+    is_cost: bool = False  # our time over another: the greatest is the worst
+    target: float | None = None  # of the geometric mean
+    limit: float | None = None  # of each ratio
 
     def mean(self) -> float:
         return geometric_mean(self.ratios)
@@ -51,11 +43,13 @@ class Figure(NamedTuple):
         """Whether the mean and the worst case of a speed-up reach their targets."""
         return self.mean() >= (self.target or 0) and self.worst() >= (self.limit or 0)
 
-    def target_text(self) -> str:
-        return target_text(self.mean(), self.target, self.is_cost)
-
-    def limit_text(self) -> str:
-        return target_text(self.worst(), self.limit, self.is_cost)
+    def target_text(self, value: float, target: float | None) -> str:
+        """Return for example "at least 1.50x, met"."""
+        if target is None:
+            return "-"
+        holds = value <= target if self.is_cost else value >= target
+        least = "most" if self.is_cost else "least"
+        return f"at {least} {target:.2f}x, {'met' if holds else 'missed'}"
 
     def worst(self) -> float:
         return float(self.ratios.max() if self.is_cost else self.ratios.min())
@@ -79,10 +73,10 @@ def _figures_of(row: dict[str, str], f: pd.DataFrame) -> Iterator[Figure]:
     chosen = f.query(row["lines"]) if row["lines"] else f
     ratios = _least(chosen, row["time"]) / numbers(chosen, row["over"])[row["over"]]
     lines = chosen.to_dict("records") if "{" in what else [{}] * len(chosen)
-    texts = np.array([what.format(**line) for line in lines], dtype=object)
+    names = np.array([what.format(**line) for line in lines], dtype=object)
     usable = (ratios > 0).to_numpy()  # others lack one of the times
-    for text in dict.fromkeys(texts[usable]):
-        yield Figure(text, ratios[usable & (texts == text)], is_cost, target, limit)
+    for name in dict.fromkeys(names[usable]):
+        yield Figure(name, ratios[usable & (names == name)], is_cost, target, limit)
 
 
 def figures(suite: str, f: pd.DataFrame) -> list[Figure]:
@@ -93,3 +87,19 @@ def figures(suite: str, f: pd.DataFrame) -> list[Figure]:
             for figure in _figures_of(row, f) if row["suite"] == suite else ():
                 found.setdefault(figure.what, figure)
     return list(found.values())
+
+
+def frame_of_figures(found: Sequence[Figure], worst: int) -> pd.DataFrame:
+    """Return a line for each figure, with so many of its worst cases."""
+    lines = [
+        {
+            "what": x.what,
+            "cases": len(x.ratios),
+            "mean": x.mean(),
+            "target": x.target_text(x.mean(), x.target),
+            "worst": x.worst_cases(worst),
+            "limit": x.target_text(x.worst(), x.limit),
+        }
+        for x in found
+    ]
+    return pd.DataFrame(lines, columns=["what", "cases", "mean", "target", "worst", "limit"])

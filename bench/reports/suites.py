@@ -11,12 +11,17 @@ from collections.abc import Callable, Collection
 import pandas as pd
 
 from bench.reports.columns import Summary, Table, best_of, frame_of, numbers, table, texts
-from bench.reports.figure import figures, geometric_mean
+from bench.reports.figure import figures, frame_of_figures, geometric_mean
 from bench.results_file import Line
 
 _ALGORITHMS = ("default", "alg1", "alg2", "alg3", "spmv_alg1", "spmv_alg2")  # of cuSPARSE
 _UNPREPARED = [f"cusparse.{name}_nopre" for name in _ALGORITHMS]
 _WAYS = [*_UNPREPARED, *(f"cusparse.{name}" for name in _ALGORITHMS)]
+
+
+def _means(suite: str, f: pd.DataFrame, columns: str, worst: int = 3) -> Table:
+    """Return a table of the figures of a suite, with so many worst cases of each."""
+    return table(columns, frame_of_figures(figures(suite, f), worst))
 
 
 # ---- core ---------------------------------------------------------------------------------------
@@ -48,22 +53,19 @@ def _core(f: pd.DataFrame) -> Summary:
     add_speedups(f)
     _add_prepared(f)
     cases = table(
-        "matrix | N | nnz/row | unprepared | us | cuSPARSE, no preprocess | speed-up | prepared"
-        " | us | cuSPARSE, all ways | speed-up | chosen | GE-SpMM",
-        "matrix | n | nnz / rows:.1f | variant:` | us:.1f | plain | plain_over:.2fx | prepared"
-        " | prepared_time | cusparse_best | prepared_over:.2fx | chosen_us:.1f | ge_spmm_us:.1f",
+        "matrix | N=n | nnz/row=nnz / rows:.1f | unprepared=variant:` | us=us:.1f"
+        " | cuSPARSE, no preprocess=plain | speed-up=plain_over:.2fx | prepared | us=prepared_time"
+        " | cuSPARSE, all ways=cusparse_best | speed-up=prepared_over:.2fx | chosen=chosen_us:.1f"
+        " | GE-SpMM=ge_spmm_us:.1f",
         f,
     )
-    rows = [
-        [x.what, len(x.ratios), f"{x.mean():.2f}x", x.worst_cases(5)] for x in figures("core", f)
-    ]
-    means = Table("time of | cases | geometric mean | the worst", rows)
-    summary: Summary = [cases, f"{len(f)} cases.", means]
+    columns = "time of=what | cases | geometric mean=mean:.2fx | the worst=worst"
+    summary: Summary = [cases, f"{len(f)} cases.", _means("core", f, columns, 5)]
     cora = f[f["matrix"] == "cora"]
     if len(cora):
-        head = "cora | unprepared us | prepared us | best cuSPARSE us"
-        columns = "width | us:.2f | prepared_us:.1f | cusparse_us:.1f"
-        summary.append(table(head, columns, cora.assign(width="N = " + cora["n"].astype(str))))
+        columns = "unprepared us=us:.2f | prepared us=prepared_us:.1f"
+        columns = f"cora=width | {columns} | best cuSPARSE us=cusparse_us:.1f"
+        summary.append(table(columns, cora.assign(width="N = " + cora["n"].astype(str))))
     reddit = f[(f["matrix"] == "twin:reddit") & (f["n"] == 128)]
     for own, us, prepared in numbers(reddit, "gather_gbs", "us", "prepared_us").to_numpy() / 1e3:
         if own > 0:
@@ -88,18 +90,14 @@ def _operators(f: pd.DataFrame) -> Summary:
     shown = f.assign(what=["failed" if bad else f"`{x}`" for x, bad in zip(f["variant"], failed)])
     shown.loc[failed, ["nnz", "plain_us"]] = None
     cases = table(
-        "matrix | N | nnz/row | op | type | us | variant | over the f32 sum | cuSPARSE | over ours",
-        "matrix | n | nnz / rows:.1f | op | type | us:.1f | what | us / sum_us:.2fx"
-        " | plain_us:.1f | plain_us / us:.2fx",
+        "matrix | N=n | nnz/row=nnz / rows:.1f | op | type | us=us:.1f | variant=what"
+        " | over the f32 sum=us / sum_us:.2fx | cuSPARSE=plain_us:.1f"
+        " | over ours=plain_us / us:.2fx",
         shown,
     )
-    rows = [
-        [x.what, len(x.ratios), f"{x.mean():.3f}x", x.target_text(), x.worst_cases(5)]
-        for x in figures("operators", f)
-    ]
+    columns = "time of=what | cases | geometric mean=mean:.3fx | target | the worst=worst"
     what = f", of which {failed.sum()} failed" if failed.any() else ""
-    head = "time of | cases | geometric mean | target | the worst"
-    return [cases, f"{len(f)} lines{what}.", Table(head, rows)]
+    return [cases, f"{len(f)} lines{what}.", _means("operators", f, columns, 5)]
 
 
 # ---- papers and sampled -------------------------------------------------------------------------
@@ -113,11 +111,9 @@ def _papers(f: pd.DataFrame) -> Summary:
     steps = numbers(f, *(f"gflops.{step}" for step in _STEPS)).set_axis(_STEPS, axis=1)
     f["most"] = steps.max(axis=1)
     cases = table(
-        "matrix | rows | nnz/row | N | Algorithm 1, GFLOP/s | CRC | CRC, CWM 2 | CWM 4 | CWM 8"
-        " | best | over Algorithm 1",
-        "matrix | rows | nnz / rows:.1f | n | gflops.algorithm1:.1f | gflops.crc:.1f"
-        " | gflops.cwm2:.1f | gflops.cwm4:.1f | gflops.cwm8:.1f | best"
-        " | most / gflops.algorithm1:.2fx",
+        "matrix | rows | nnz/row=nnz / rows:.1f | N=n | Algorithm 1, GFLOP/s=gflops.algorithm1:.1f"
+        " | CRC=gflops.crc:.1f | CRC, CWM 2=gflops.cwm2:.1f | CWM 4=gflops.cwm4:.1f"
+        " | CWM 8=gflops.cwm8:.1f | best | over Algorithm 1=most / gflops.algorithm1:.2fx",
         f,
     )
     gains = pd.DataFrame({f"{a} over {b}": steps[a] / steps[b] for a, b in _ALL_GAINS})
@@ -127,7 +123,7 @@ def _papers(f: pd.DataFrame) -> Summary:
         for n, group in [*groups, ("all", gains)]
     ]
     text = f"{len(f)} cases. Geometric means of the speed-up:"
-    return [cases, text, Table(" | ".join(["N", *gains.columns]), means)]
+    return [cases, text, Table(["N", *gains.columns], means)]
 
 
 def _sampled(f: pd.DataFrame) -> Summary:
@@ -139,11 +135,10 @@ def _sampled(f: pd.DataFrame) -> Summary:
         for text, name in zip(texts(t["best_cusparse_us"], "{:.1f}"), names)
     ]
     cases = table(
-        "matrix | N | strategy | S | kept | us | best candidate | cuSPARSE, full matrix | over ours"
-        " | our choice, full matrix | over ours | exact kernels, pre-sampled | over ours",
-        "matrix | n | strategy | s | kept:.1f % | us:.1f | variant:` | cusparse"
-        " | best_cusparse_us / us:.2fx | exact_us:.1f | exact_us / us:.2fx | presampled_us:.1f"
-        " | presampled_us / us:.2fx",
+        "matrix | N=n | strategy | S=s | kept=kept:.1f % | us=us:.1f | best candidate=variant:`"
+        " | cuSPARSE, full matrix=cusparse | over ours=best_cusparse_us / us:.2fx"
+        " | our choice, full matrix=exact_us:.1f | over ours=exact_us / us:.2fx"
+        " | exact kernels, pre-sampled=presampled_us:.1f | over ours=presampled_us / us:.2fx",
         f,
     )
     names = [f"{m}, S = {s}, N = {n}" for m, s, n in zip(f["matrix"], f["s"], f["n"])]
@@ -165,59 +160,45 @@ _MODES = ("tuned", "loo", "estimated", "rule")
 
 def _selection(f: pd.DataFrame) -> Summary:
     cases = table(
-        "matrix | N | mode | source | chosen | us | over the best | best fixed over it | best",
-        "matrix | n | mode | source | variant:` | us:.1f | us / best_us:.2fx"
-        " | best_fixed_us / us:.2fx | best_variant:`",
+        "matrix | N=n | mode | source | chosen=variant:` | us=us:.1f"
+        " | over the best=us / best_us:.2fx | best fixed over it=best_fixed_us / us:.2fx"
+        " | best=best_variant:`",
         f,
     )
-    rows, worst = [], []
-    for x in figures("selection", f):
-        mode, what = x.what.split(": ")
-        row = [mode, what, len(x.ratios), f"{x.mean():.3f}x", x.target_text()]
-        rows.append([*row, x.worst_cases(1), x.limit_text()])
-        if x.is_cost:
-            worst.append(f"The worst, {mode}: {x.worst_cases(10)}")
-    head = "mode | time of | cases | geometric mean | target | worst | target"
-    return [cases, f"{len(f)} lines.", Table(head, rows), *worst]
+    found = figures("selection", f)
+    means = frame_of_figures(found, 1)
+    means["mode"], means["of"] = (means["what"].str.split(": ").str[part] for part in (0, 1))
+    columns = "mode | time of=of | cases | geometric mean=mean:.3fx | target | worst | target=limit"
+    worst = [f"The worst, {x.what.split(':')[0]}: {x.worst_cases(10)}" for x in found if x.is_cost]
+    return [cases, f"{len(f)} lines.", table(columns, means), *worst]
 
 
 # ---- batch, minibatch and dispatch --------------------------------------------------------------
 
 _DIRECTIONS = ("forward", "transposed")
-
-
-def _figure_rows(suite: str, f: pd.DataFrame, worst: int) -> list[list[object]]:
-    """Return a row for each figure of a suite, with so many of its worst cases."""
-    return [
-        [
-            *(x.what, len(x.ratios), f"{x.mean():.2f}x", x.target_text(), x.worst_cases(worst)),
-            x.limit_text(),
-        ]
-        for x in figures(suite, f)
-    ]
+_SPEEDUPS = (
+    "what | cases | geometric mean of the speed-up=mean:.2fx | target | worst | target=limit"
+)
 
 
 def _batch(f: pd.DataFrame) -> Summary:
     cases = table(
-        "matrix | N | products | us | loop us | cuSPARSE us | kernel",
-        "matrix | n | batch | us:.1f | loop_us:.1f | cusparse_us:.1f | variant:`",
+        "matrix | N=n | products=batch | us=us:.1f | loop us=loop_us:.1f"
+        " | cuSPARSE us=cusparse_us:.1f | kernel=variant:`",
         f,
     )
-    head = "one call over | cases | geometric mean of the speed-up | target | worst | target"
-    return [cases, f"{len(f)} lines.", Table(head, _figure_rows("batch", f, 3))]
+    return [cases, f"{len(f)} lines.", _means("batch", f, f"one call over={_SPEEDUPS}")]
 
 
 def _minibatch(f: pd.DataFrame) -> Summary:
     t = numbers(f, "cusparse_us", "openmp_us")
     f["baseline_us"] = t["cusparse_us"].fillna(t["openmp_us"])
     cases = table(
-        "graph | N | direction | blocks | rows | nnz | us | baseline us | method | speed-up",
-        "graph | n | direction | blocks | rows_mean:.0f | nnz_mean:.0f | us:.1f"
-        " | baseline_us:.1f | baseline | baseline_us / us:.2fx",
+        "graph | N=n | direction | blocks | rows=rows_mean:.0f | nnz=nnz_mean:.0f | us=us:.1f"
+        " | baseline us=baseline_us:.1f | method=baseline | speed-up=baseline_us / us:.2fx",
         f,
     )
-    head = "direction | cases | geometric mean of the speed-up | target | worst | target"
-    return [cases, f"{len(f)} lines.", Table(head, _figure_rows("minibatch", f, 3))]
+    return [cases, f"{len(f)} lines.", _means("minibatch", f, f"direction={_SPEEDUPS}")]
 
 
 # Microseconds at most; the last ones are added to the baseline.
@@ -241,8 +222,7 @@ def _dispatch(f: pd.DataFrame) -> Summary:
         what = "at most the baseline +" if is_over else "at most"
         targets.append(f"{what} {most:g} us, {'met' if holds else 'missed'}")
     cases = table(
-        "case | us | baseline us | over it | target",
-        "case | us:.2f | baseline_us:.2f | us / baseline_us:.2fx | target",
+        "case | us=us:.2f | baseline us=baseline_us:.2f | over it=us / baseline_us:.2fx | target",
         f.assign(target=targets),
     )
     missed = sum(text.endswith("missed") for text in targets)
@@ -258,20 +238,17 @@ def _dispatch(f: pd.DataFrame) -> Summary:
 
 # The members that a line needs, and those with their possible values. The first one names the case
 # together with n.
-SUITES: dict[str, tuple[Callable[[pd.DataFrame], Summary], dict[str, Collection[str] | None]]] = {
-    "core": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
-    "half": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
-    "bf16": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
-    "column_major": (_core, dict.fromkeys(("matrix", "n", "us", "variant"))),
-    "batch": (_batch, dict.fromkeys(("matrix", "n", "batch", "us", "loop_us", "variant"))),
-    "operators": (_operators, dict.fromkeys(("matrix", "n", "op", "type"))),
-    "papers": (_papers, dict.fromkeys(("matrix", "n", "gflops", "best"))),
-    "sampled": (_sampled, dict.fromkeys(("matrix", "n", "strategy", "s", "us", "variant"))),
-    "selection": (_selection, {"matrix": None, "n": None, "mode": _MODES}),
-    "minibatch": (
-        _minibatch,
-        {"graph": None, "n": None, "us": None, "direction": _DIRECTIONS},
-    ),
+_Needs = dict[str, "Collection[str] | None"]
+_PRODUCT: _Needs = dict.fromkeys(("matrix", "n", "us", "variant"))
+_CASE: _Needs = dict.fromkeys(("matrix", "n"))
+SUITES: dict[str, tuple[Callable[[pd.DataFrame], Summary], _Needs]] = {
+    **dict.fromkeys(("core", "half", "bf16", "column_major"), (_core, _PRODUCT)),
+    "batch": (_batch, {**_PRODUCT, "batch": None, "loop_us": None}),
+    "operators": (_operators, {**_CASE, "op": None, "type": None}),
+    "papers": (_papers, {**_CASE, "gflops": None, "best": None}),
+    "sampled": (_sampled, {**_PRODUCT, "strategy": None, "s": None}),
+    "selection": (_selection, {**_CASE, "mode": _MODES}),
+    "minibatch": (_minibatch, {"graph": None, "n": None, "us": None, "direction": _DIRECTIONS}),
     "dispatch": (_dispatch, {"case": _CALLS, "n": None}),
 }
 

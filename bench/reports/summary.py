@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import geometric_mean, mean
 from typing import NamedTuple
 
 import pandas as pd
 
-from bench.reports.columns import Summary, Table, frame_of, numbers
-from bench.reports.figure import Figure, figures
+from bench.reports.columns import Summary, Table, frame_of, numbers, standard_error, table
+from bench.reports.figure import Figure, figures, frame_of_figures
 from bench.reports.suites import SUITES, frame_of_suite
-from bench.results_file import Line, case_name
+from bench.reports.tables import training_table, verdicts
+from bench.results_file import Line, case_name, groups_of
 
 
 def suite_of(path: Path, lines: list[Line]) -> str:
@@ -39,7 +41,7 @@ def _printable(line: Line) -> Line:
     }
 
 
-# ---- suites of `python -m bench`, whose lines do not name them ----------------------------------
+# ---- columns beside those of the lines ----------------------------------------------------------
 
 
 def _best(f: pd.DataFrame) -> None:
@@ -65,16 +67,61 @@ def _eager(f: pd.DataFrame) -> None:
     f["eager_us"] = f["us"][f["mode"] == "eager"].reindex(f.index)
 
 
+# ---- verdicts in the place of ratios of times ---------------------------------------------------
+
+Verdicts = Iterator[tuple[str, bool]]  # what was found, and whether it is good enough
+
+
+def _accuracies(lines: list[Line]) -> Verdicts:
+    """Yield the means over the seeds, and whether they are within a standard error of PyG's."""
+    for name, group in groups_of(lines, "graph", "model").items():
+        own, other = ([line[key] for line in group] for key in ("accuracy", "pyg_accuracy"))
+        error = standard_error(other)
+        text = f"{case_name(name):24} {len(group):>3} seeds {mean(own):6.2f} %, PyG "
+        yield f"{text}{mean(other):6.2f} +- {error:.2f} %", abs(mean(own) - mean(other)) <= error
+
+
+HELD, OF_BEST, REDDIT = 0.9, 0.85, 5.0  # the least that budgets shall reach
+
+
+def _budgets(lines: list[Line]) -> Verdicts:
+    """Yield how often budgets were kept on the test nodes, and speeds, of all lines and by case."""
+    for name, group in groups_of(lines, "graph", "model", "budget").items():
+        held = sum(line["held"] for line in group)
+        loss = mean(line["exact_metric"] - line["metric"] for line in group)
+        gain = geometric_mean(line["exact_us"] / line["us"] for line in group)
+        text = f"{case_name(name):28} {held:>2} of {len(group):>2} held, {loss:5.2f} points lost, "
+        is_reddit = name[0].startswith("planted:reddit") and name[2] == 1
+        yield f"{text}{gain:5.2f}x of exact inference", not is_reddit or gain >= REDDIT
+    share = mean(line["held"] for line in lines)
+    yield f"held on test nodes: {share:.1%} of all runs, at least {HELD:.0%}", share >= HELD
+    ratios = [line["best_us"] / line["us"] for line in lines if line["best_us"] is not None]
+    if ratios:
+        text = f"of the best setting's speed: {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}"
+        yield f"{text}, at least {OF_BEST}", geometric_mean(ratios) >= OF_BEST
+
+
+# ---- suites of `python -m bench`, whose lines do not name them ----------------------------------
+
+
 class _Suite(NamedTuple):
-    """How the figures of a suite (bench/suites/figures.tsv) are made of its lines."""
+    """What the lines of a suite are compared by: its figures (bench/suites/figures.tsv), or
+    verdicts."""
 
     field: str  # which only its lines have
-    case: tuple[str, ...]  # the fields that name a case
+    case: tuple[str, ...] = ()  # the fields that name a case
     complete: Callable[[pd.DataFrame], object] = len  # adds columns
-    result: str = "us"
+    result: str = "us"  # the field that is None where a case has no result
+    verdicts: Callable[[list[Line]], Verdicts] | None = None
 
 
-_FIGURES = {
+_SUITES = {
+    "gnn_accuracy": _Suite("pyg_accuracy", result="accuracy", verdicts=_accuracies),
+    "budget": _Suite("calibrate_seconds", verdicts=_budgets),
+    "training": _Suite(
+        "equal_time_metric", result="metric", verdicts=lambda x: iter([(training_table(x), True)])
+    ),
+    "accuracy": _Suite("features_metric", result="metric", verdicts=lambda x: iter(verdicts(x))),
     "gnn": _Suite("pyg_step_us", ("graph", "model", "layers", "features"), result="step_us"),
     "attention": _Suite("heads", ("graph", "layer", "heads", "dim")),
     "messages": _Suite("gbs", ("layer", "graph", "n", "mode")),
@@ -89,37 +136,30 @@ _FIGURES = {
 
 def figures_of(name: str, lines: list[Line]) -> list[Figure]:
     """Return the comparisons of such a suite for which its lines have cases."""
-    suite = _FIGURES[name]
+    suite = _SUITES[name]
     f = frame_of(lines, [case_name(line.get(field) for field in suite.case) for line in lines])
     suite.complete(f)
     return figures(name, f)
 
 
-def without_result(lines: list[Line], result: str) -> list[str]:
-    """Return a text for each line whose field `result` is None."""
-    return [
+def _summarise(name: str, lines: list[Line]) -> tuple[Summary, int]:
+    suite = _SUITES[name]
+    measured = [line for line in lines if line[suite.result] is not None]
+    missing = [
         f"no result: {case_name(x for x in line.values() if isinstance(x, (str, int)))}: "
         f"{line.get('failed')}"
         for line in lines
-        if line[result] is None
+        if line[suite.result] is None
     ]
-
-
-def _with_targets(name: str, lines: list[Line]) -> tuple[Summary, int]:
-    result = _FIGURES[name].result
-    measured = [line for line in lines if line[result] is not None]
-    found = figures_of(name, measured) if measured else []
-    missing = without_result(lines, result)
-    rows = [
-        [
-            *(x.what, len(x.ratios), f"{x.mean():.2f}x", x.target_text()),
-            *(x.worst_cases(1), x.limit_text()),
-        ]
-        for x in found
-    ]
-    head = "speed-up over | cases | geometric mean | target | worst | target"
-    missed = sum(not x.holds() for x in found)
-    return [Table(head, rows), *missing], missed + len(missing)
+    if suite.verdicts:
+        found = list(suite.verdicts(measured))
+        texts = [text + ("" if holds else "  MISSED") for text, holds in found]
+        missed = sum(not holds for _, holds in found)
+        return ["\n".join([*texts, *missing])], missed + len(missing)
+    ratios = figures_of(name, measured) if measured else []
+    columns = "speed-up over=what | cases | geometric mean=mean:.2fx | target | worst"
+    means = table(f"{columns} | target=limit", frame_of_figures(ratios, 1))
+    return [means, *missing], sum(not x.holds() for x in ratios) + len(missing)
 
 
 # ---- all of them ---------------------------------------------------------------------------------
@@ -130,9 +170,9 @@ def summarise(path: Path, lines: list[Line]) -> tuple[Summary, int]:
     bench` are missed, and how many of its cases have no result, besides."""
     lines = [_printable(line) for line in lines]
     if lines and "suite" not in lines[0]:
-        for name, suite in _FIGURES.items():
+        for name, suite in _SUITES.items():
             if any(suite.field in line for line in lines):
-                return _with_targets(name, lines)
+                return _summarise(name, lines)
         raise ValueError(f"{path}: has no summary")
     name = suite_of(path, lines)
     return (SUITES[name][0](frame_of_suite(name, lines)), 0) if lines else ([], 0)
@@ -140,5 +180,5 @@ def summarise(path: Path, lines: list[Line]) -> tuple[Summary, int]:
 
 def as_json(summary: Summary) -> str:
     """Return {"tables": [{"titles": [...], "rows": [[...]]}], "lines": [...]}."""
-    tables = [{"titles": x.titles(), "rows": x.rows} for x in summary if isinstance(x, Table)]
+    tables = [x._asdict() for x in summary if isinstance(x, Table)]
     return json.dumps({"tables": tables, "lines": [x for x in summary if isinstance(x, str)]})

@@ -37,11 +37,11 @@ def gain(what: str, speedups: pd.Series, can_lose: bool) -> Iterator[Gain]:
     text = f"in the geometric mean of {len(found)} cases, "
     text += f"at most {found.max():.2f}x ({found.idxmax()}). "
     if len(lost):
-        worst = Figure(what, lost, False, None, None).worst_cases(WORST)
+        worst = Figure(what, lost).worst_cases(WORST)
         text += f"It lost in {len(lost)}: {worst}{' and others' if len(lost) > WORST else ''}."
     elif can_lose:
         text += "It lost nowhere."
-    yield Gain(f"{what}: {Figure(what, found, False, None, None).mean():.2f}x", text)
+    yield Gain(f"{what}: {Figure(what, found).mean():.2f}x", text)
 
 
 def over_rules(cases: pd.DataFrame) -> list[Gain]:

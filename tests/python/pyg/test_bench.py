@@ -19,9 +19,9 @@ from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
 from bench.pytorch.suite import Settings, cases
-from bench.pytorch.tables import compiled_table, layer_tables
 from bench.pytorch.timing import measure, spread
 from bench.reports.summary import figures_of
+from bench.reports.tables import compiled_table, layer_tables
 from bench.results_file import case_name
 
 

@@ -23,8 +23,8 @@ from bench.pytorch.sampled import (
     presample,
     roc_auc,
 )
-from bench.pytorch.tables import put_tables
 from bench.pytorch.training import Recipe, train
+from bench.reports.tables import put_tables
 from bench.results_file import read_lines
 from warploom.torch import Graph, Sample, spmm
 

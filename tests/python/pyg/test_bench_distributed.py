@@ -9,7 +9,7 @@ import pytest
 
 from bench.__main__ import main
 from bench.pytorch import step_model
-from bench.pytorch.tables import tables_of
+from bench.reports.tables import tables_of
 from bench.results_file import read_lines
 
 ROOT = Path(__file__).parents[3]

@@ -16,8 +16,8 @@ from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.models import edges_of
 from bench.pytorch.steps import make_models, run_as_in_pyg
-from bench.pytorch.tables import gnn_tables
 from bench.reports.summary import figures_of
+from bench.reports.tables import gnn_tables
 from warploom import pyg
 
 
