@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ _MODULES = {
 
 
 def _other(module: str, text: str) -> dict[str, Any]:
-    """An option by which another module runs."""
+    """An option by which another module or suite runs."""
     return {"action": "store_const", "dest": "module", "const": module, "help": text}
 
 
@@ -96,8 +96,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "type": Path,
         "help": "a results file of 'warploom bench sampled', for cuSPARSE's best times",
     },
-    "--accuracy": _other("gnn_accuracy", "compare accuracies with PyG's; times nothing"),
-    "--train": _other("sampled_training", "train with sampled edges, beside exact training"),
+    "--accuracy": _other("gnn:ACCURACY", "compare accuracies with PyG's; times nothing"),
+    "--train": _other("accuracy:TRAINING", "train with sampled edges, beside exact training"),
     "--calculate": _other(
         "step_model", "measure nothing: write what the model of a step expects on several GPUs"
     ),
@@ -172,23 +172,27 @@ def _parser() -> argparse.ArgumentParser:
 
 def _settings(suite: Any, options: argparse.Namespace) -> Any:
     """The settings of a suite with what the options give, also where --quick has other values."""
-    settings = suite.settings(options.data, **(suite.quick if options.quick else {}))
-    found = {field.name: vars(options).get(field.name) for field in fields(settings)}
-    return replace(settings, **{name: value for name, value in found.items() if value is not None})
+    from bench.pytorch.cases import Settings
+
+    found = {field.name: vars(options).get(field.name) for field in fields(Settings)}
+    given = {name: value for name, value in found.items() if value is not None}
+    return suite.settings(**(suite.quick if options.quick else {}) | given)
 
 
 def _run(options: argparse.Namespace) -> int:
     from bench.pytorch.cases import Output
 
-    module: Any = importlib.import_module(f"bench.pytorch.{options.module}")
-    if options.module == "step_model":
+    name, _, which = options.module.partition(":")
+    module: Any = importlib.import_module(f"bench.pytorch.{name}")
+    if name == "step_model":
         return int(module.run(options.out) > 0)
-    settings = _settings(module.SUITE, options)
+    suite = getattr(module, which or "SUITE")
+    settings = _settings(suite, options)
     output = Output(options.out, options.budget, tuple(options.only))
     if options.list:
-        print("\n".join(filter(output.wants, map(case_name, module.cases(settings)))))
+        print("\n".join(filter(output.wants, map(case_name, suite.cases(settings)))))
         return 0
-    return int(module.SUITE.run(settings, output) > 0)
+    return int(suite.run(settings, output) > 0)
 
 
 def _summary(options: argparse.Namespace) -> int:
@@ -211,10 +215,7 @@ def _tables(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    if options.file.suffix == ".json":
-        from bench.pytorch.trade import draw
-    else:
-        from bench.reports.plot import draw
+    from bench.reports.plot import draw
 
     draw(options.file, options.prefix)
     return 0

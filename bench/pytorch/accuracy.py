@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bench.pytorch.cases import Suite
+from bench.pytorch.cases import Settings, Suite
 from bench.pytorch.datasets import Dataset, load_dataset
-from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.planted import LABELLED, load_labelled, load_planted
 from bench.pytorch.sampled import (
     DenseModel,
+    Recipe,
     SampledModel,
+    Trained,
     kept_share,
     make_graph,
     metric_of,
     presample,
+    train,
 )
 from bench.pytorch.timing import Function, measure
-from bench.pytorch.training import Recipe, train
 from bench.results_file import Line, read_lines
 from warploom.torch import Graph, Sample
 
@@ -55,23 +55,7 @@ RECIPES = {
 }
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    strategy: str
-    s: int
-    seed: int
-    n: int
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    graphs: tuple[str, ...] = GRAPHS
-    widths: tuple[int, ...] = WIDTHS + LONG_WIDTHS
-    seeds: int = 10
-    n: int = N
-    sampled: Path | None = None  # results of `warploom bench sampled`, which has cuSPARSE's times
-    out: Path | None = None  # the results file, whose times are used again
+Case = namedtuple("Case", "graph model strategy s seed n")
 
 
 def recipe_of(graph: str) -> Recipe:
@@ -87,22 +71,23 @@ def graphs_and_seeds(settings: Settings) -> Iterator[tuple[str, int]]:
                 yield graph, seed
 
 
+def all_cases(settings: Settings, strategies: Sequence[str]) -> Iterator[Case]:
+    for (graph, seed), model, strategy, s in product(
+        graphs_and_seeds(settings), MODELS, strategies, settings.widths
+    ):
+        yield Case(graph, model, strategy, s, seed, settings.n)
+
+
 def cases(settings: Settings) -> Iterator[Case]:
     """Widths above 512 only where the paper needs them: Proteins, whose rows are the longest."""
-    for (graph, seed), model, strategy, s in product(
-        graphs_and_seeds(settings), MODELS, STRATEGIES, settings.widths
-    ):
-        if s <= max(WIDTHS) or "proteins" in graph or "tolokers" in graph:
-            yield Case(graph, model, strategy, s, seed, settings.n)
+    for case in all_cases(settings, STRATEGIES):
+        if case.s <= max(WIDTHS) or "proteins" in case.graph or "tolokers" in case.graph:
+            yield case
 
 
 def load_any(name: str, settings: Settings) -> Dataset:
     """A dataset by name; labels of two classes become one task, whose metric is ROC-AUC."""
-    if name.startswith("planted:"):
-        return load_planted(name, settings.data, settings.command, settings.twins)
-    if name in LABELLED:
-        return load_labelled(name, settings.data)
-    found = load_dataset(name, settings.data)
+    found = load_dataset(name, settings.data, settings.command, settings.twins)
     if name == "tolokers":
         return found._replace(labels=found.labels.float().unsqueeze(1), classes=1)
     return found
@@ -287,11 +272,77 @@ def run_case(case: Case, bench: Workbench) -> Line:
     }
 
 
+# ---- training with sampled edges, the future work of section VI-B -------------------------------
+
+
+class Trainer:
+    """Trains models on the graph of a workbench; exact trainings and first steps once."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self._exact: dict[tuple[str, str, int], Trained] = {}
+        self._warm: set[tuple[object, ...]] = set()
+
+    def _train(self, case: Case, sample: Sample | None, seconds: float | None = None) -> Trained:
+        bench = self.bench
+        data, recipe = bench.open(case.graph), recipe_of(case.graph)
+        torch.manual_seed(case.seed)
+        model = SampledModel(case.model, data.x.size(1), case.n, data.classes, recipe.layers)
+        model.to(bench.device)
+        graph = bench.graph(case.model)
+        key = case.graph, case.model, sample
+        if key not in self._warm:  # compiles kernels and makes plans
+            start = {name: value.clone() for name, value in model.state_dict().items()}
+            train(model, graph, data, recipe._replace(epochs=1, every=1), case.seed, sample)
+            model.load_state_dict(start)
+            self._warm.add(key)
+        return train(model, graph, data, recipe, case.seed, sample, seconds)
+
+    def exact(self, case: Case) -> Trained:
+        key = case.graph, case.model, case.seed
+        if key not in self._exact:
+            self._exact[key] = self._train(case, None)
+        return self._exact[key]
+
+    def sampled(self, case: Case, seconds: float | None = None) -> Trained:
+        return self._train(case, Sample(case.s, case.strategy), seconds)
+
+
+def train_case(case: Case, trainer: Trainer) -> Line:
+    """Sampled training for as many epochs as exact training, and for as many seconds."""
+    exact = trainer.exact(case)
+    epochs = trainer.sampled(case)
+    longer = trainer.sampled(case, exact.seconds)
+    bench = trainer.bench
+    return {
+        **bench.data.facts(),
+        "kept_share": kept_share(bench.graph(case.model).rowptr, case.s),
+        "epochs": exact.epochs,
+        "exact_metric": exact.metric,
+        "exact_seconds": exact.seconds,
+        "exact_best_seconds": exact.best_seconds,
+        "metric": epochs.metric,
+        "seconds": epochs.seconds,
+        "best_seconds": epochs.best_seconds,
+        "equal_time_metric": longer.metric,
+        "equal_time_epochs": longer.epochs,
+        "equal_time_best_seconds": longer.best_seconds,
+    }
+
+
 QUICK = {"graphs": ("random:80:20",), "widths": (8,), "seeds": 1, "n": 8, "samples": 1}
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS, "widths": WIDTHS + LONG_WIDTHS, "n": N},
     QUICK,
     cases,
     lambda settings: partial(run_case, bench=Workbench(settings)),
     ("metric", "exact_metric", "synthetic", "kept_share", "spmm_us", "exact_us"),
+)
+TRAINING = Suite(
+    {"graphs": ("tolokers", "planted:reddit"), "widths": (16, 64), "n": N},
+    QUICK,
+    # The edges are others at each step, and always the same ones.
+    lambda settings: all_cases(settings, ("fastrand_coprime", "fastrand")),
+    lambda settings: partial(train_case, trainer=Trainer(Workbench(settings))),
+    ("metric", "exact_metric", "synthetic", "seconds", "exact_seconds"),
 )

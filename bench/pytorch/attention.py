@@ -9,22 +9,22 @@ product of the same width and heads ("product_us").
 from __future__ import annotations
 
 import copy
+from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 import warploom.torch
 from bench.pytorch import rivals
-from bench.pytorch.cases import Suite
-from bench.pytorch.compare import compare, difference
-from bench.pytorch.graphs import Csr, GraphSettings, by_graph
+from bench.pytorch.cases import Settings, Suite
+from bench.pytorch.compare import compare, largest_difference, parts
+from bench.pytorch.graphs import Csr, by_graph
 from bench.pytorch.models import layer
 from bench.pytorch.steps import run_as_in_pyg
-from bench.pytorch.timing import Function, first_calls, measure, peak_memory
+from bench.pytorch.timing import Function, call_of, first_calls, measure, peak_memory, step_of
 from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import _attention
@@ -44,22 +44,7 @@ HEADS = ((1, 64), (8, 8), (4, 32))
 DIRECTIONS = ("forward", "step")
 
 
-class Case(NamedTuple):
-    graph: str
-    layer: str
-    heads: int
-    dim: int
-    mode: str
-    direction: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run. unfused: the scores of TransformerConv are computed apart."""
-
-    graphs: tuple[str, ...] = GRAPHS
-    compiled: bool = True
-    unfused: bool = False
+Case = namedtuple("Case", "graph layer heads dim mode direction")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -113,22 +98,12 @@ def _layer(case: Case, device: torch.device) -> Any:
 
 
 def _function(made: Any, x: Tensor, edge_index: Tensor, direction: str) -> Function:
+    """A forward pass, or a step whose gradient of the features is compared."""
     if direction == "forward":
-
-        def forward() -> Tensor:
-            with torch.no_grad():
-                return made(x, edge_index)  # type: ignore[no-any-return]
-
-        return forward
+        return call_of(lambda x: made(x, edge_index), [x], None)
     x = x.clone().requires_grad_()
-    operands = [x, *made.parameters()]
-
-    def step() -> Tensor:
-        out = made(x, edge_index)
-        gradients = torch.autograd.grad(out, operands, torch.ones_like(out))
-        return gradients[0].flatten()
-
-    return step
+    step = step_of(lambda: made(x, edge_index), [x, *made.parameters()], torch.ones_like(x))
+    return lambda: step()[1]
 
 
 def _rivals(case: Case, inputs: Inputs, plain: Any, x: Tensor) -> dict[str, Function]:
@@ -157,7 +132,7 @@ def _run_case(case: Case, inputs: Inputs, settings: Settings) -> Line:
     first = first_calls({**functions, **others}, device)
     for name in ("warploom", "pyg"):  # the second call keeps the graph
         functions[name]()
-    error = difference(functions["warploom"](), functions["pyg"]())
+    error = largest_difference(*(parts(functions[name]()) for name in ("warploom", "pyg")))
     wrong = compare({**functions, **others})
     functions.update({name: other for name, other in others.items() if name not in wrong})
     peaks = {name: peak_memory(function, device) for name, function in functions.items()}
@@ -194,7 +169,7 @@ def _measure(case: Case, inputs: Inputs, settings: Settings) -> Line:
 
 
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS},
     {"graphs": ("random:300:6",), "compiled": False, "samples": 2},
     cases,
     by_graph(lambda name, s: Inputs(s.load(name), torch.device(s.device)), _measure),

@@ -10,12 +10,12 @@ from __future__ import annotations
 import gc
 import statistics
 import time
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import cycle, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +26,21 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 import warploom.torch
-from bench.pytorch.cases import Suite
-from bench.pytorch.graphs import Csr, GraphSettings
-from bench.pytorch.programs import WIDE, Gps, Stack, four, mlp, molecule, skewed
+from bench.pytorch.cases import Settings, Suite
+from bench.pytorch.compare import largest_error
+from bench.pytorch.graphs import Csr
+from bench.pytorch.programs import (
+    LAYERS,
+    WIDE,
+    Gps,
+    Program,
+    TimedTraining,
+    molecules,
+    of_molecules,
+    of_nodes,
+    skewed,
+    three,
+)
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.timing import spread, synchronise
 from bench.results_file import Line
@@ -43,57 +55,30 @@ COMPARED = 8  # steps whose losses are compared with PyG's
 WORKERS = 4
 
 
-class Program(NamedTuple):
-    """batches: of a number, in host memory; loss: of a model and a batch, padded or not."""
-
-    model: Callable[[], torch.nn.Module]
-    batches: Callable[[int, float], list[Data]]
-    loss: Callable[[Any, Any], Tensor]
-
-
-def _dataset(count: int) -> list[Data]:
-    generator = torch.Generator().manual_seed(1)
-    return [molecule(generator) for _ in range(count)]
-
-
 @lru_cache(maxsize=1)
-def _molecules(size: int, count: int, scale: float) -> list[Data]:
-    """Shuffled batches of molecules, another order in each epoch."""
-    size = max(int(size * scale), 2)
-    data, generator = _dataset(max(int(5120 * scale), 2 * size)), torch.Generator().manual_seed(2)
-
-    def epochs() -> Iterator[Data]:
-        while True:
-            yield from DataLoader(data, size, shuffle=True, drop_last=True, generator=generator)
-
-    return list(islice(epochs(), count))
-
-
-@lru_cache(maxsize=1)
-def _blocks(count: int, scale: float) -> list[Data]:
-    """Blocks of 1,024 seeds with fanouts of 15, 10 and 5, on a graph with 25 edges a node."""
+def _sampler(scale: float) -> tuple[Sampler, Tensor, Tensor]:
+    """Of 1,024 seeds with fanouts of 15, 10 and 5, with features and labels of the nodes, on a
+    graph with 25 edges a node."""
     generator = torch.Generator().manual_seed(3)
     nodes = int(400_000 * scale)
     sources, targets = skewed(nodes, 25 * nodes, generator).numpy()
     order = np.argsort(targets, kind="stable")
     rowptr = np.searchsorted(targets[order], np.arange(nodes + 1))
     sampler = Sampler(Csr("skewed", rowptr, sources[order]), max(int(1024 * scale), 4), (15, 10, 5))
-    features = torch.randn(nodes, 100, generator=generator)
-    labels = torch.randint(40, (nodes,), generator=generator)
-    made = []
-    for seed in range(min(count, BLOCKS)):
-        block = sampler.sample(seed)
-        ids = torch.from_numpy(block.nodes)
-        data = Data(x=features[ids], edge_index=torch.from_numpy(block.edge_index), y=labels[ids])
-        data.batch_size = block.seeds
-        made.append(data)
-    return list(islice(cycle(made), count))
+    x = torch.randn(nodes, 100, generator=generator)
+    return sampler, x, torch.randint(40, (nodes,), generator=generator)
 
 
-def _loss_of_graphs(takes_bonds: bool, model: Any, b: Any) -> Tensor:
-    more = (b.edge_attr,) if takes_bonds else ()
-    pooled = nn.global_add_pool(model(b.x, b.edge_index, *more), b.batch, b.num_graphs)
-    return F.cross_entropy(model.head(pooled), b.y)
+@lru_cache(maxsize=BLOCKS)
+def _block(scale: float, seed: int) -> Data:
+    sampler, x, labels = _sampler(scale)
+    block = sampler.sample(seed)
+    ids, edges = torch.from_numpy(block.nodes), torch.from_numpy(block.edge_index)
+    return Data(x=x[ids], edge_index=edges, y=labels[ids], batch_size=block.seeds)
+
+
+def _blocks(scale: float) -> Iterator[Data]:
+    return map(partial(_block, scale), cycle(range(BLOCKS)))
 
 
 class _GpsOfGraphs(torch.nn.Module):
@@ -106,17 +91,9 @@ class _GpsOfGraphs(torch.nn.Module):
         return made
 
 
-def _of_graphs(make: Callable[[int], torch.nn.Module], size: int, bonds: bool = False) -> Program:
-    return Program(partial(four, make), partial(_molecules, size), partial(_loss_of_graphs, bonds))
-
-
-def _of_nodes(make: Callable[[int, int], torch.nn.Module]) -> Program:
-    model = lambda: Stack([make(100, 256), make(256, 256), make(256, 40)])  # noqa: E731
-    return Program(
-        model,
-        _blocks,
-        lambda m, b: F.cross_entropy(m(b.x, b.edge_index)[: b.batch_size], b.y[: b.batch_size]),
-    )
+def _gps(size: int) -> Program:
+    loss = lambda m, b: F.cross_entropy(m(b), b.y)  # noqa: E731
+    return Program(lambda _: _GpsOfGraphs(), of_molecules("gin", size).batches, loss)
 
 
 def _gat(inputs: int, outputs: int) -> torch.nn.Module:
@@ -127,18 +104,11 @@ def _gat(inputs: int, outputs: int) -> torch.nn.Module:
 def _programs() -> dict[str, Program]:
     made: dict[str, Program] = {}
     for size in SIZES:
-        of = partial(_of_graphs, size=size)
-        made |= {
-            f"gin_{size}": of(lambda n: nn.GINConv(mlp(n))),
-            f"gine_{size}": of(lambda n: nn.GINEConv(mlp(n), edge_dim=8), bonds=True),
-            f"gcn_{size}": of(lambda n: nn.GCNConv(n, WIDE)),
-            f"sage_{size}": of(lambda n: nn.SAGEConv(n, WIDE)),
-            f"gat_{size}": of(lambda n: _gat(n, WIDE)),
-            f"gps_{size}": Program(
-                _GpsOfGraphs, partial(_molecules, size), lambda m, b: F.cross_entropy(m(b), b.y)
-            ),
-        }
-    return made | {"sage_blocks": _of_nodes(nn.SAGEConv), "gat_blocks": _of_nodes(_gat)}
+        made |= {f"{name}_{size}": of_molecules(name, size) for name in LAYERS}
+        made[f"gps_{size}"] = _gps(size)
+    for name, layer in (("sage", nn.SAGEConv), ("gat", _gat)):
+        made[f"{name}_blocks"] = of_nodes(_blocks, *three(layer, 100))
+    return made
 
 
 PROGRAMS = _programs()
@@ -147,50 +117,29 @@ PROGRAMS = _programs()
 # ---- training ------------------------------------------------------------------------------------
 
 
-class _Training:
-    """A model with Adam in one mode, whose steps are timed one by one."""
+class _Training(TimedTraining):
+    """A model in one mode, whose eager steps are counted."""
 
     def __init__(self, program: Program, batches: list[Data], mode: str, device: torch.device):
-        torch.manual_seed(3)
-        self.device, self.program = device, program
-        self.model: Any = program.model().to(device)
-        with torch.no_grad():
-            program.loss(self.model, batches[0].clone().to(device))  # makes lazy parameters
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=1e-3, capturable=device.type == "cuda"
-        )
+        super().__init__(program, batches[0].clone().to(device), device)
         self.eager_steps = 0
-        self.times: list[float] = []
-        self.losses: list[float] = []
-        self.step: Any = self._train
         self.loader: Any = None
         if mode == "pyg_compiled":
-            self._loss: Any = torch.compile(program.loss, dynamic=True)
-        else:
-            self._loss = program.loss
+            self._loss = torch.compile(program.loss, dynamic=True)
         if mode == "captured":
-            self.step = warploom.torch.capture(self._train)
+            self.taken = warploom.torch.capture(self.step)
             self.loader = pyg.padded(batches, device=device)
 
-    def _train(self, data: Any) -> Tensor:
+    def step(self, *data: Any) -> Tensor:
         self.eager_steps += 1
-        self.optimizer.zero_grad(set_to_none=True)
-        loss: Tensor = self._loss(self.model, data)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
-        return loss.detach()
+        return super().step(*data)
 
     def run(self, batches: list[Data], warm_up: int) -> None:
         """A step for each batch; eager ones are counted after those of the warm-up."""
         moved = self.loader or (one.clone().to(self.device, non_blocking=True) for one in batches)
         given = iter(moved)
         for _ in batches:
-            synchronise(self.device)
-            begin = time.perf_counter()
-            loss = self.step(next(given))
-            synchronise(self.device)
-            self.times.append(1e3 * (time.perf_counter() - begin))
-            self.losses.append(float(loss))
+            self.take(islice(given, 1))  # which copies it
             if len(self.times) == warm_up:
                 self.eager_steps = 0
 
@@ -198,19 +147,7 @@ class _Training:
 # ---- the cases ----------------------------------------------------------------------------------
 
 
-class Case(NamedTuple):
-    program: str
-    mode: str  # one of MODES, or "epoch"
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """scale: of batches and graphs. warm_up: steps before those that are timed."""
-
-    scale: float = 1.0
-    warm_up: int = WARM_UP
-    steps: int = STEPS
-    compiled: bool = True
+Case = namedtuple("Case", "program mode")  # one of MODES, or "epoch"
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -231,9 +168,8 @@ class _Kept:
     def of(self, name: str) -> tuple[list[Data], list[float]]:
         if name != self._name:
             self._name, program = name, PROGRAMS[name]
-            self._batches = program.batches(
-                self.settings.warm_up + self.settings.steps, self.settings.scale
-            )
+            count = self.settings.warm_up + self.settings.steps
+            self._batches = list(islice(program.batches(self.settings.scale), count))
             if self.device.type == "cuda":
                 pinned = {id(one): one.clone().pin_memory() for one in self._batches}
                 self._batches = [pinned[id(one)] for one in self._batches]
@@ -241,12 +177,6 @@ class _Kept:
             pyg_alone.run(self._batches[:COMPARED], 0)
             self._losses = pyg_alone.losses
         return self._batches, self._losses
-
-
-def _memory(device: torch.device) -> float | None:
-    if device.type != "cuda":
-        return None
-    return round(torch.cuda.max_memory_reserved() / 1e6, 1)
 
 
 def measure(case: Case, kept: _Kept) -> Line:
@@ -264,17 +194,17 @@ def measure(case: Case, kept: _Kept) -> Line:
         training = _Training(program, batches, case.mode, device)
         training.run(batches, kept.settings.warm_up)
     torch.compiler.reset()
-    timed = training.times[kept.settings.warm_up :]
-    captured = training.step if case.mode == "captured" else None
-    pairs = zip(training.losses, wanted)
+    timed = [us / 1e3 for us in training.times[kept.settings.warm_up :]]
+    captured: Any = training.taken if case.mode == "captured" else None
+    memory = torch.cuda.max_memory_reserved() if device.type == "cuda" else None
     return {
         "ms": statistics.median(timed),
         "spread": spread(timed),
         "slowest_ms": max(timed),
         "captures": 0 if captured is None else captured.captures,
         "eager_share": training.eager_steps / len(timed),
-        "loss_diff": max(abs(a - b) / max(abs(b), 1e-12) for a, b in pairs),
-        "reserved_mb": _memory(device),
+        "loss_diff": largest_error(training.losses, wanted),
+        "reserved_mb": memory and round(memory / 1e6, 1),
         "why": None if captured is None else captured.reason,
         "report": pyg.report(reset=True),
     }
@@ -285,13 +215,13 @@ def _epochs(case: Case, kept: _Kept) -> Line:
     scale, device, program = kept.settings.scale, kept.device, PROGRAMS[case.program]
     size = max(int(128 * scale), 2)
     workers = WORKERS if device.type == "cuda" else 0
+    data = molecules(max(int(20480 * scale), 4 * size))
     loader = DataLoader(
-        _dataset(max(int(20480 * scale), 4 * size)), size, shuffle=True, num_workers=workers,
-        persistent_workers=workers > 0,
-    )  # fmt: skip
+        data, size, shuffle=True, num_workers=workers, persistent_workers=workers > 0
+    )
     with pyg.accelerate(wait=True):
-        training = _Training(program, list(islice(loader, 2)), "captured", device)
-        training.loader = pyg.padded(loader, device=device)
+        training: Any = _Training(program, list(islice(loader, 2)), "captured", device)
+        padded = pyg.padded(loader, device=device)
 
         def epoch(batches: Any, step: Callable[[Any], Any]) -> float:
             synchronise(device)
@@ -302,25 +232,25 @@ def _epochs(case: Case, kept: _Kept) -> Line:
             return 1e3 * (time.perf_counter() - begin)
 
         for _ in range(2):
-            epoch(training.loader, training.step)
+            epoch(padded, training.taken)
         training.eager_steps = 0
         alone, times = [], []
         for _ in range(min(5, kept.settings.steps)):
             alone.append(epoch(loader, lambda batch: None))
-            times.append(epoch(training.loader, training.step))
+            times.append(epoch(padded, training.taken))
     return {
         "ms": statistics.median(times),
         "spread": spread(times),
         "loader_ms": statistics.median(alone),
-        "captures": training.step.captures,
+        "captures": training.taken.captures,
         "eager_share": training.eager_steps / (len(times) * len(loader)),
     }
 
 
-def _start(settings: Settings) -> Callable[[Case], Line]:
-    return partial(measure, kept=_Kept(settings))
-
-
 SUITE = Suite(
-    Settings, {"scale": 0.02, "warm_up": 1, "steps": 1, "compiled": False}, cases, _start, ("ms",)
+    {"warm_up": WARM_UP, "steps": STEPS},
+    {"scale": 0.02, "warm_up": 1, "steps": 1, "compiled": False},
+    cases,
+    lambda settings: partial(measure, kept=_Kept(settings)),
+    ("ms",),
 )

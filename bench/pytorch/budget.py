@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,12 +22,10 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import warploom.pyg
-from bench.pytorch import accuracy
-from bench.pytorch.accuracy import load_any, recipe_of
-from bench.pytorch.cases import Suite
-from bench.pytorch.sampled import metric_of
+from bench.pytorch.accuracy import QUICK, N, load_any, recipe_of
+from bench.pytorch.cases import Settings, Suite
+from bench.pytorch.sampled import metric_of, train
 from bench.pytorch.timing import synchronise
-from bench.pytorch.training import train
 from bench.results_file import Line
 from warploom._problem import SAMPLES
 from warploom.torch import Sample, Sampling, calibrate, sampling
@@ -38,17 +36,7 @@ BUDGETS = (0.5, 1.0, 2.0)  # points
 WIDTHS = (16, 32, 64, 128, 256, 512)
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    budget: float
-    seed: int
-
-
-@dataclass(frozen=True)
-class Settings(accuracy.Settings):
-    graphs: tuple[str, ...] = GRAPHS
-    widths: tuple[int, ...] = WIDTHS
+Case = namedtuple("Case", "graph model budget seed")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -189,9 +177,8 @@ def run_case(case: Case, bench: Workbench) -> Line:
     }
 
 
-QUICK = {"graphs": ("random:80:20",), "widths": (8,), "seeds": 1, "n": 8, "samples": 1}
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS, "widths": WIDTHS, "n": N},
     QUICK,
     cases,
     lambda settings: partial(run_case, bench=Workbench(settings)),

@@ -6,13 +6,15 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from bench.pytorch.graphs import Csr, load
 from bench.results_file import Line, case_name, open_results, read_lines
 
 
@@ -25,6 +27,52 @@ class Output(NamedTuple):
 
     def wants(self, name: str) -> bool:
         return all(part in name for part in self.only)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured on which graphs. A suite has values of its own for the fields that it reads,
+    and an option of the command sets the field of its name."""
+
+    data: Path
+    command: str = "warploom"  # makes twins
+    twins: Path | None = None  # where made twins are kept
+    samples: int = 7  # of each time
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    out: Path | None = None  # the results file
+    graphs: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    types: tuple[str, ...] = ("f32",)
+    widths: tuple[int, ...] = ()  # columns, or edges of a sampling
+    sizes: tuple[tuple[int, int], ...] = ()
+    ranks: tuple[int, ...] = ()  # () = all of torchrun
+    splits: tuple[str, ...] = ("auto",)
+    n: int = 64  # columns of features and results
+    features: int = 0
+    seeds: int = 10
+    batches: int = 0
+    warm_up: int = 0  # steps before those that are timed
+    steps: int = 0
+    epochs: int = 0
+    scale: float = 1.0  # of nodes and edges
+    seconds: float = 0.0  # of steps, at least
+    limit: float = 0.0  # seconds in which a model must be ready and checked
+    compiled: bool = True  # torch.compile takes part
+    unfused: bool = False  # the scores of TransformerConv are computed apart
+    sampled: Path | None = None  # results of `warploom bench sampled`, which has cuSPARSE's times
+
+    def load(self, name: str) -> Csr:
+        """Load a graph, as the function `load` does."""
+        return load(name, self.data, self.command, self.twins)
+
+    def timed_modes(self) -> tuple[str, ...]:
+        """In which modes a function is timed."""
+        return ("eager", "graphed") if self.device == "cuda" else ("eager",)
+
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name() if self.device == "cuda" else "cpu"
 
 
 class DeviceLostError(RuntimeError):
@@ -150,13 +198,24 @@ def run_cases(
 class Suite(NamedTuple):
     """A suite: its cases, and what measures one of them."""
 
-    settings: Any  # a subclass of GraphSettings
-    quick: dict[str, Any]  # the settings of a small run, for a test of the command
-    cases: Callable[[Any], Iterable[Any]]  # of settings
-    start: Callable[[Any], Callable[[Any], Line]]  # the function that measures, of settings
+    defaults: dict[str, Any]  # settings
+    quick: dict[str, Any]  # those of a small run, for a test of the command
+    cases: Callable[[Settings], Iterable[Any]]
+    start: Callable[[Settings], Callable[[Any], Line]]  # the function that measures
     results: tuple[str, ...]  # as of run_cases
+    known: Mapping[str, Collection[str]] = {}  # by a setting: what it may name
 
-    def run(self, settings: Any, output: Output) -> int:
+    def settings(self, data: Path, **given: Any) -> Settings:
+        """The suite's settings with others in their place. Raises ValueError for unknown names."""
+        for field, known in self.known.items():
+            for name in given.get(field, ()):
+                if name not in known:
+                    raise ValueError(
+                        f"warploom: --{field}: {name} is unknown; use {', '.join(known)}"
+                    )
+        return Settings(data, **{**self.defaults, **given})
+
+    def run(self, settings: Settings, output: Output) -> int:
         """Measure the cases that the output lacks. Returns how many gave no result."""
         cases, measure = list(self.cases(settings)), self.start(settings)
         device = {"device": settings.device_name()}

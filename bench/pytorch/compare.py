@@ -30,7 +30,12 @@ def largest_difference(results: Sequence[Tensor], expected: Sequence[Tensor]) ->
     return float(np.max([difference(one, other) for one, other in zip(results, expected)]))
 
 
-def _parts(result: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
+def largest_error(found: Sequence[float], expected: Sequence[float]) -> float:
+    """The largest difference of corresponding numbers, such as losses, relative to the others."""
+    return max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(found, expected))
+
+
+def parts(result: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
     return [result] if isinstance(result, Tensor) else result
 
 
@@ -39,13 +44,13 @@ def compare(results: dict[str, Callable[[], Tensor | Sequence[Tensor]]]) -> dict
 
     Raises ArithmeticError if warploom's result differs.
     """
-    expected = _parts(results["pyg"]())
+    expected = parts(results["pyg"]())
     failed: dict[str, str] = {}
     for name, function in results.items():
         if name == "pyg":
             continue
         try:
-            found = largest_difference(_parts(function()), expected)
+            found = largest_difference(parts(function()), expected)
         except Exception as error:
             if name == "warploom":
                 raise

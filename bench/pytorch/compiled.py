@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import product
 from types import FrameType
-from typing import NamedTuple
 
 import torch
 
 import warploom.torch
-from bench.pytorch.cases import Suite, describe
-from bench.pytorch.graphs import GraphSettings, by_graph
-from bench.pytorch.models import layer
+from bench.pytorch.cases import Settings, Suite, describe
+from bench.pytorch.compare import largest_error
+from bench.pytorch.graphs import by_graph
+from bench.pytorch.models import Stack, layer
 from bench.pytorch.steps import (
     CLASSES,
     FullBatch,
-    Model,
     Training,
+    classify,
     make_models,
     run_as_made,
 )
@@ -56,26 +56,10 @@ MODELS = (
 )
 
 
-class Case(NamedTuple):
-    model: str
-    graph: str
-    mode: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run. limit: seconds in which a model must be ready and checked."""
-
-    graphs: tuple[str, ...] = GRAPHS
-    models: tuple[str, ...] = MODELS
-    modes: tuple[str, ...] = MODES
-    n: int = 64
-    limit: float = 120.0
+Case = namedtuple("Case", "model graph mode")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("models", MODELS)
-    settings.check_names("modes", MODES)
     for graph, model, mode in product(settings.graphs, settings.models, settings.modes):
         yield Case(model, graph, mode)
 
@@ -88,9 +72,9 @@ class _Inputs(FullBatch):
         loops = torch.arange(len(self.x), device=self.device).expand(2, -1)
         self.with_loops = torch.cat([self.edge_index, loops], 1)
 
-    def training(self, name: str, model: Model, capturable: bool) -> Training:
+    def training(self, name: str, model: Stack, capturable: bool) -> Training:
         edges = self.with_loops if name in OPTIONS else self.edge_index
-        return Training(model, lambda: (self.x, edges, self.labels), capturable)
+        return Training(model, classify(lambda: (self.x, edges, self.labels)), capturable)
 
 
 @contextmanager
@@ -173,21 +157,17 @@ def _ready(name: str, training: Training, mode: str) -> tuple[Function, list[flo
     return step, losses
 
 
-def _error(losses: list[float], expected: list[float]) -> float:
-    return max(abs(one - other) / abs(other) for one, other in zip(losses, expected))
-
-
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     torch.compiler.reset()  # it gives up on a function after 8 models
     gc.collect()  # captures that hold memory
     if inputs.device.type == "cuda":
         torch.cuda.empty_cache()
 
-    def make() -> Model:
+    def make() -> Stack:
         n, options = settings.n, OPTIONS.get(case.model, {})
         kind = case.model.removesuffix(DEFAULT)
         first = layer(kind, n, n, HEADS, **options)
-        return Model(first, layer(kind, n, CLASSES, **options)).to(inputs.device)
+        return Stack([first, layer(kind, n, CLASSES, **options)]).to(inputs.device)
 
     models = make_models(("warploom", "pyg", "expected"), make)
     expected = inputs.training(case.model, models.pop("expected"), False)
@@ -203,7 +183,7 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
         except Exception as error:
             failed[name] = describe(error)
             continue
-        errors[name] = _error(found, losses)
+        errors[name] = largest_error(found, losses)
         if errors[name] <= TOLERANCE:
             functions[name] = step
         else:
@@ -214,9 +194,10 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
 
 
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS, "models": MODELS, "modes": MODES, "limit": 120.0},
     {"graphs": ("random:300:6",), "n": 8, "samples": 2},
     cases,
     by_graph(_Inputs, _run_case),
     ("us", "spread", "pyg_us", "pyg_spread", "max_rel_err"),
+    {"models": MODELS, "modes": MODES},
 )

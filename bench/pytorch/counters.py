@@ -9,12 +9,10 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
-from bench.pytorch.cases import Suite
-from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.cases import Settings, Suite
 from bench.results_file import Line
 
 N = 512
@@ -39,22 +37,12 @@ KERNELS = {
 }
 
 
-class Case(NamedTuple):
-    matrix: str
-    rows: int
-    n: int
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run. rows: of the uniform random graphs."""
-
-    rows: tuple[int, ...] = (16384, 65536, 262144)
+Case = namedtuple("Case", "matrix rows n")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for rows in settings.rows:
-        yield Case(f"uniform:rows={rows},d=10", rows, N)
+    for rows, n in settings.sizes:
+        yield Case(f"uniform:rows={rows},d=10", rows, n)
 
 
 def _reason(output: str, code: int) -> str:
@@ -117,4 +105,10 @@ def _start(settings: Settings) -> Callable[[Case], Line]:
     return lambda case: _run_case(case, settings)
 
 
-SUITE = Suite(Settings, {"rows": (60,)}, cases, _start, ("load_sectors", "us"))
+SUITE = Suite(
+    {"sizes": tuple((rows, N) for rows in (16384, 65536, 262144))},
+    {"sizes": ((60, N),)},
+    cases,
+    _start,
+    ("load_sectors", "us"),
+)

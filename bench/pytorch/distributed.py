@@ -13,10 +13,10 @@ import functools
 import gc
 import os
 import time
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,9 +24,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import warploom.torch as products
-from bench.pytorch.cases import Output, Suite, describe
-from bench.pytorch.graphs import GraphSettings, OneGraph
+from bench.pytorch.cases import Output, Settings, Suite, describe
+from bench.pytorch.graphs import OneGraph
 from bench.pytorch.models import Model, edges_of
+from bench.pytorch.steps import Training
 from bench.pytorch.timing import Function, synchronise
 from bench.results_file import Line
 from warploom import pyg
@@ -38,27 +39,11 @@ HIDDEN_LAYERS, CLASSES = 2, 47
 WARM_UP = 3  # steps, whose losses are compared
 
 
-class Case(NamedTuple):
-    """asked: the split that is asked for."""
-
-    graph: str
-    model: str
-    features: int
-    ranks: int
-    asked: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    graphs: tuple[str, ...] = ("twin:products", "twin:reddit")
-    models: tuple[str, ...] = MODELS
-    features: int = 256
-    ranks: tuple[int, ...] = ()  # () = all of torchrun
-    splits: tuple[str, ...] = ("auto",)
+# asked: the split that is asked for.
+Case = namedtuple("Case", "graph model features ranks asked")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("models", MODELS)
     for part in product(
         settings.graphs,
         settings.models,
@@ -72,7 +57,7 @@ def cases(settings: Settings) -> Iterator[Case]:
 # ---- steps --------------------------------------------------------------------------------------
 
 
-class Trainer:
+class Trainer(Training):
     """Steps of one model on an edge_index, or on this rank's part of a graph."""
 
     def __init__(self, case: Case, edges: Any, x: Tensor, labels: Tensor) -> None:
@@ -80,22 +65,17 @@ class Trainer:
         torch.manual_seed(1)
         width = case.features
         model = Model(case.model, HIDDEN_LAYERS, width, width, CLASSES, dropout=0.0)
-        self.model = pyg.convert(model.to(x.device))
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.01)
+        super().__init__(pyg.convert(model.to(x.device)), self._mean_loss, rate=0.01)
 
-    def step(self) -> Tensor:
-        """One step; returns its loss."""
-        self.optimiser.zero_grad()
-        losses = functional.cross_entropy(
-            self.model(self.x, self.edges), self.labels, reduction="none"
-        )
+    def _mean_loss(self, model: Any) -> Tensor:
+        losses = functional.cross_entropy(model(self.x, self.edges), self.labels, reduction="none")
         is_shared = isinstance(self.edges, PartitionedGraph)
-        loss = distributed.mean(losses, self.edges.group) if is_shared else losses.mean()
-        loss.backward()  # type: ignore[no-untyped-call]
-        if is_shared:
+        return distributed.mean(losses, self.edges.group) if is_shared else losses.mean()
+
+    def differentiate(self, loss: Tensor) -> None:
+        super().differentiate(loss)
+        if isinstance(self.edges, PartitionedGraph):
             distributed.sum_gradients(self.model.parameters(), self.edges.group)
-        self.optimiser.step()
-        return loss.detach()
 
 
 # Of one device, or of several. peak_mb: memory of a GPU in a step, with graph and features.
@@ -300,9 +280,10 @@ def _measure_sent(bench: Workbench) -> None:
 
 
 SUITE = _Suite(
-    Settings,
+    {"graphs": ("twin:products", "twin:reddit"), "models": MODELS, "features": 256},
     {"graphs": ("random:300:6",), "features": 12, "samples": 2, "device": "cpu"},
     cases,
     lambda settings: Workbench(settings).measure_on_all,
     ("us", "one_us", "explain"),
+    {"models": MODELS},
 )

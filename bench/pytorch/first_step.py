@@ -12,20 +12,18 @@ import os
 import statistics
 import tempfile
 import time
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 import warploom
-from bench.pytorch.cases import Suite, describe
-from bench.pytorch.graphs import GraphSettings
+from bench.pytorch.cases import Settings, Suite, describe
 from bench.pytorch.layer_cases import CASES
 from bench.pytorch.layers import call_of, make_step, served, shape_of
 from bench.pytorch.timing import synchronise
@@ -41,30 +39,12 @@ CALLS = ("later", "wait")
 AHEAD = 3  # processes that import what they need while another one measures
 
 
-class Case(NamedTuple):
-    """calls: "wait" for their kernels, or PyG computes them until their kernels are there."""
-
-    layer: str
-    graph: str
-    calls: str
-    archive: str  # "shipped" or "none"
-    compiler: str  # "nvrtc", the host's "cc", or "none"
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run. n: columns of the features and of the results, an even number."""
-
-    graphs: tuple[str, ...] = ("pubmed", "random:3300:2/new")
-    layers: tuple[str, ...] = tuple(CASES)
-    modes: tuple[str, ...] = CALLS
-    n: int = 64
-    seconds: float = SECONDS
+# calls: "wait" for their kernels, or PyG computes them until their kernels are there. archive:
+# "shipped" or "none". compiler: "nvrtc", the host's "cc", or "none".
+Case = namedtuple("Case", "layer graph calls archive compiler")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("layers", CASES)
-    settings.check_names("modes", CALLS)
     kernels = [("none", "cc")]
     if settings.device != "cpu":
         kernels = [("none", "nvrtc"), ("shipped", "nvrtc"), ("shipped", "none")]
@@ -212,9 +192,11 @@ def _start(settings: Settings) -> Callable[[Case], Line]:
 
 
 SUITE = Suite(
-    Settings,
+    {"graphs": ("pubmed", "random:3300:2/new"), "layers": tuple(CASES), "modes": CALLS}
+    | {"seconds": SECONDS},
     {"graphs": ("random:60:4",), "layers": ("GCN", "GAT"), "samples": 1, "n": 8, "seconds": 0.2},
     cases,
     _start,
     ("first_ms", "slowest_ms", "last_ms", "served_from", "pyg_first_ms", "pyg_slowest_ms"),
+    {"layers": CASES, "modes": CALLS},
 )

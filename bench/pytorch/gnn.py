@@ -6,23 +6,30 @@ their width.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch_geometric.nn import MessagePassing
 
-from bench.pytorch.cases import Suite
+from bench.pytorch.cases import Settings, Suite
 from bench.pytorch.compare import compare
 from bench.pytorch.datasets import Dataset, load_dataset
-from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.models import REDUCTIONS, Model, edges_of
-from bench.pytorch.planted import load_planted
-from bench.pytorch.steps import Training, adjacency, make_models, names_of
+from bench.pytorch.models import LAYERS, REDUCTIONS, Model, edges_of
+from bench.pytorch.steps import (
+    Batches,
+    Training,
+    adjacency,
+    classify,
+    make_models,
+    names_of,
+    run_as_in_pyg,
+)
 from bench.pytorch.timing import (
     Function,
     Timer,
@@ -31,6 +38,7 @@ from bench.pytorch.timing import (
     sample_in_turns,
 )
 from bench.results_file import Line
+from warploom import pyg
 
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")
 SETTINGS = ((1, 16), (2, 256), (1, 256), (2, 64), (1, 64), (2, 16))  # most informative first
@@ -39,26 +47,14 @@ PREFIXES = {"warploom": "", "pyg": "pyg_", "torch_sparse": "torch_sparse_"}  # o
 PROFILED_STEPS = 10
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    layers: int
-    features: int
-    mode: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    graphs: tuple[str, ...] = GRAPHS
-    settings: tuple[tuple[int, int], ...] = SETTINGS
-    models: tuple[str, ...] = MODELS
+Case = namedtuple("Case", "graph model layers features mode")
+AccuracyCase = namedtuple("AccuracyCase", "graph model layers features seed")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("models", MODELS)
     modes = settings.timed_modes()[::-1]
     for (layers, features), graph, model, mode in product(
-        settings.settings, settings.graphs, settings.models, modes
+        settings.sizes, settings.graphs, settings.models, modes
     ):
         yield Case(graph, model, layers, features, mode)
 
@@ -66,7 +62,7 @@ def cases(settings: Settings) -> Iterator[Case]:
 class Workbench:
     """The data sets and the edges of models, which are kept on the device."""
 
-    def __init__(self, settings: GraphSettings) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.device = torch.device(settings.device)
         self._datasets: dict[str, Dataset] = {}
@@ -74,11 +70,8 @@ class Workbench:
 
     def dataset(self, name: str) -> Dataset:
         if name not in self._datasets:
-            settings = self.settings
-            if name.startswith("planted:"):
-                data = load_planted(name, settings.data, settings.command, settings.twins)
-            else:
-                data = load_dataset(name, settings.data)
+            s = self.settings
+            data = load_dataset(name, s.data, s.command, s.twins)
             self._datasets[name] = data.to(self.device)
         return self._datasets[name]
 
@@ -112,11 +105,11 @@ def _trainings(case: Case, bench: Workbench) -> dict[str, Training]:
 
     models = make_models(names_of(REDUCTIONS[case.model], bench.device), make)
 
-    def batches(name: str) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+    def batches(name: str) -> Batches:
         return lambda: (data.x, edges[name], data.labels)
 
     return {
-        name: Training(model, batches(name), case.mode == "graphed")
+        name: Training(model, classify(batches(name)), case.mode == "graphed")
         for name, model in models.items()
     }
 
@@ -230,10 +223,70 @@ def run_case(case: Case, bench: Workbench) -> Line:
     return line
 
 
+# ---- accuracies ---------------------------------------------------------------------------------
+
+# Of models on planted graphs, whose features do not drop out: A X can be kept.
+PLANTED_FEATURES, PLANTED_EPOCHS = 256, 60
+
+
+def accuracy_cases(settings: Settings) -> Iterator[AccuracyCase]:
+    for seed, graph, model in product(range(settings.seeds), settings.graphs, settings.models):
+        yield AccuracyCase(
+            graph, model, 1, PLANTED_FEATURES if graph.startswith("planted:") else 16, seed
+        )
+
+
+def train(model: Model, data: Dataset, edges: Any, epochs: int) -> None:
+    """Train as Kipf and Welling do: Adam with weight decay in the first layer."""
+    is_planted = data.graph.name.startswith("planted:")
+    groups: list[dict[str, Any]] = [{"params": layer.parameters()} for layer in model.layers]
+    groups[0]["weight_decay"] = 5e-4
+    optimiser = torch.optim.Adam(groups, lr=0.01)
+    model.train()
+    for _ in range(min(epochs, PLANTED_EPOCHS) if is_planted else epochs):
+        optimiser.zero_grad()
+        inputs = data.x if is_planted else functional.dropout(data.x, 0.5)
+        loss = functional.cross_entropy(model(inputs, edges)[data.train], data.labels[data.train])
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    model.eval()
+
+
+def _accuracy(name: str, case: AccuracyCase, bench: Workbench, epochs: int) -> float:
+    """Return the test accuracy in percent after training."""
+    data, edges = bench.dataset(case.graph), bench.edges(case.graph, case.model)[name]
+    torch.manual_seed(case.seed)
+    model = Model(case.model, case.layers, data.x.size(1), case.features, data.classes)
+    model = model.to(bench.device)
+    if name == "warploom":
+        pyg.convert(model)
+    else:
+        run_as_in_pyg(model)
+    train(model, data, edges, epochs)
+    with torch.no_grad():
+        right = model(data.x, edges).argmax(1) == data.labels
+    return float(100 * right[data.test].float().mean())
+
+
+def accuracies(case: AccuracyCase, bench: Workbench, epochs: int) -> Line:
+    """Train warploom once and PyG twice, whose second order of edges changes only rounding."""
+    ways = ("warploom", ""), ("pyg", "pyg_"), ("pyg_reordered", "pyg_reordered_")
+    return {f"{prefix}accuracy": _accuracy(name, case, bench, epochs) for name, prefix in ways}
+
+
 SUITE = Suite(
-    Settings,
-    {"graphs": ("random:60:4",), "settings": ((1, 16),), "samples": 1},
+    {"graphs": GRAPHS, "sizes": SETTINGS, "models": MODELS},
+    {"graphs": ("random:60:4",), "sizes": ((1, 16),), "samples": 1},
     cases,
     lambda settings: partial(run_case, bench=Workbench(settings)),
     tuple(f"{way}{of}_us" for way in PREFIXES.values() for of in ("step", "spmm", "cuda")),
+    {"models": MODELS},
+)
+ACCURACY = Suite(
+    {"graphs": ("cora", "citeseer"), "models": MODELS, "epochs": 200},
+    {"graphs": ("random:60:4",), "seeds": 2, "epochs": 3},
+    accuracy_cases,
+    lambda settings: partial(accuracies, bench=Workbench(settings), epochs=settings.epochs),
+    ("accuracy", "pyg_accuracy"),
+    {"models": LAYERS},
 )

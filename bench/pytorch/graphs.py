@@ -5,14 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from bench.results_file import Line
 
@@ -125,34 +123,6 @@ def load(
     np.savez(part, rowptr=graph.rowptr, colind=graph.colind.astype(np.int32))
     part.replace(kept)
     return graph
-
-
-@dataclass(frozen=True)
-class GraphSettings:
-    """What suites on several graphs share. samples: of each time."""
-
-    data: Path
-    command: str = "warploom"
-    twins: Path | None = None
-    samples: int = 7
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
-
-    def timed_modes(self) -> tuple[str, ...]:
-        """In which modes a function is timed."""
-        return ("eager", "graphed") if self.device == "cuda" else ("eager",)
-
-    def device_name(self) -> str:
-        return torch.cuda.get_device_name() if self.device == "cuda" else "cpu"
-
-    def check_names(self, field: str, known: Iterable[str]) -> None:
-        """Raise ValueError unless all names of the field, and of the option, are known."""
-        for name in getattr(self, field):
-            if name not in known:
-                raise ValueError(f"warploom: --{field}: {name} is unknown; use {', '.join(known)}")
-
-    def load(self, name: str) -> Csr:
-        """Load a graph, as the function `load` does."""
-        return load(name, self.data, self.command, self.twins)
 
 
 class OneGraph(Generic[T]):

@@ -8,52 +8,38 @@ features, and losses and gradients are compared with segment_sum's first.
 
 from __future__ import annotations
 
-import statistics
-import time
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import sparse
 
-from bench.pytorch.cases import Suite, describe
-from bench.pytorch.graphs import Csr, GraphSettings, by_graph
+from bench.pytorch.cases import Settings, Suite, describe
+from bench.pytorch.graphs import Csr, by_graph
+from bench.pytorch.timing import make_timers, sample_in_turns
 from bench.results_file import Line
 from warploom.jax import Graph, gat, spmm
 
 Function = Callable[..., Any]
 GRAPHS = ("cora", "pubmed", "twin:arxiv")
+# With hidden columns, and heads x columns of GAT.
+MODELS = ("gcn/64", "gcn/16", "gcn/256", "gat/8x8", "gat/4x64")
 RIVALS = ("segment_sum", "bcoo", "dense")
 CLASSES, LARGEST_DENSE = 16, 20_000
 TOLERANCE = 2e-3
-SAMPLE = 2e-2  # seconds
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    n: str  # hidden columns; heads x columns of GAT
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run."""
-
-    graphs: tuple[str, ...] = GRAPHS
-    features: int = 128
-    gcn: tuple[str, ...] = ("64", "16", "256")
-    gat: tuple[str, ...] = ("8x8", "4x64")
+Case = namedtuple("Case", "graph model n")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    for graph in settings.graphs:
-        for model, widths in (("gcn", settings.gcn), ("gat", settings.gat)):
-            for n in widths:
-                yield Case(graph, model, n)
+    for graph, model in product(settings.graphs, settings.models):
+        yield Case(graph, *model.split("/"))
 
 
 class Edges:
@@ -170,26 +156,15 @@ def _difference(found: Any, expected: Any) -> float:
     return max(float(jnp.abs(a - b).max() / (jnp.abs(b).max() + 1e-9)) for a, b in pairs)
 
 
-def _seconds(function: Function, params: Any, calls: int) -> float:
-    begin = time.perf_counter()
-    for _ in range(calls):
+def _taken(function: Function, params: Any) -> Function:
+    """Steps one after another, each with the weights of the one before."""
+
+    def take() -> Any:
+        nonlocal params
         params, _ = function(params)
-    jax.block_until_ready(params)
-    return (time.perf_counter() - begin) / calls
+        return params
 
-
-def _measure(functions: dict[str, Function], params: Any, samples: int) -> dict[str, float]:
-    """Medians in microseconds, of samples that the functions take in turns."""
-    calls = {}
-    for name, function in functions.items():
-        _seconds(function, params, 3)
-        once = _seconds(function, params, 3)
-        calls[name] = max(1, min(1000, int(SAMPLE / max(once, 1e-7))))
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(samples):
-        for name, function in functions.items():
-            times[name].append(_seconds(function, params, calls[name]))
-    return {name: 1e6 * statistics.median(found) for name, found in times.items()}
+    return take
 
 
 def _run_case(case: Case, edges: Edges, settings: Settings) -> Line:
@@ -218,7 +193,9 @@ def _run_case(case: Case, edges: Edges, settings: Settings) -> Line:
             functions[way] = function
         except Exception as error:
             failed[way] = describe(error)
-    times = _measure(functions, params, settings.samples)
+    taken = {way: _taken(function, params) for way, function in functions.items()}
+    timers, refused = make_timers(taken, jax.block_until_ready, False)
+    times = sample_in_turns(timers, settings.samples)
     return {
         "us": times.get("warploom"),
         "rivals": {name: times.get(name) for name in RIVALS},
@@ -226,13 +203,13 @@ def _run_case(case: Case, edges: Edges, settings: Settings) -> Line:
         "nodes": edges.nodes,
         "edges": edges.nnz,
         "jax": jax.__version__,
-        "failed": failed,
+        "failed": failed | refused,
     }
 
 
 SUITE = Suite(
-    Settings,
-    {"graphs": ("random:300:6",), "gcn": ("16",), "gat": ("2x8",), "features": 32, "samples": 2},
+    {"graphs": GRAPHS, "models": MODELS, "features": 128},
+    {"graphs": ("random:300:6",), "models": ("gcn/16", "gat/2x8"), "features": 32, "samples": 2},
     cases,
     by_graph(lambda name, s: Edges(s.load(name), s.features), _run_case),
     ("us", "rivals"),

@@ -9,18 +9,19 @@ whether warploom serves the layer, and the reason if not.
 from __future__ import annotations
 
 import copy
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, product, repeat
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from bench.pytorch.cases import Suite
+from bench.pytorch.cases import Settings, Suite
 from bench.pytorch.compare import TOLERANCE, difference
-from bench.pytorch.graphs import GraphSettings, by_graph
+from bench.pytorch.graphs import by_graph
 from bench.pytorch.layer_cases import CASES, Shape
 from bench.pytorch.steps import run_as_in_pyg
 from bench.pytorch.timing import profile_kernels, step_of, time_beside_pyg
@@ -45,31 +46,15 @@ PROFILED_CALLS = 5
 MOST_OVER_PYG = 1.5  # of an error in 16 bits
 
 
-class Case(NamedTuple):
-    layer: str
-    graph: str
-    n: int
-    type: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run. n: columns of the features and of the results, an even number."""
-
-    graphs: tuple[str, ...] = GRAPHS
-    layers: tuple[str, ...] = tuple(CASES)
-    types: tuple[str, ...] = ("f32",)
-    n: int = 64
+Case = namedtuple("Case", "layer graph n type")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("layers", CASES)
-    settings.check_names("types", TYPES)
     for graph, layer, of_numbers in product(settings.graphs, settings.layers, settings.types):
         yield Case(layer, graph, settings.n, of_numbers)
 
 
-def shape_of(name: str, settings: GraphSettings, n: int) -> Shape:
+def shape_of(name: str, settings: Settings, n: int) -> Shape:
     """The sizes of a graph and of a layer with n columns."""
     graph = settings.load(name.removesuffix(NEW))
     edge_index = torch.from_numpy(graph.edges()).to(settings.device)
@@ -202,9 +187,10 @@ def _run_case(case: Case, shape: Shape, settings: Settings) -> Line:
 
 
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS, "layers": tuple(CASES)},
     {"graphs": ("random:300:6",), "n": 8, "samples": 2},
     cases,
     by_graph(lambda name, settings: shape_of(name, settings, settings.n), _run_case),
     ("us", "spread", "pyg_us", "pyg_spread", "served", "reason", "max_rel_err"),
+    {"layers": CASES, "types": TYPES},
 )

@@ -7,8 +7,8 @@ operands) in microseconds, and the memory that it takes beside its inputs in MB.
 from __future__ import annotations
 
 import copy
+from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,10 +17,10 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 import warploom.torch
-from bench.pytorch.cases import Suite
+from bench.pytorch.cases import Settings, Suite
 from bench.pytorch.compare import largest_difference
-from bench.pytorch.graphs import GraphSettings, by_graph
-from bench.pytorch.timing import Function, measure, peak_memory, step_of
+from bench.pytorch.graphs import by_graph
+from bench.pytorch.timing import Function, call_of, measure, peak_memory
 from bench.results_file import Line
 
 GRAPHS = ("cora", "pubmed", "tolokers", "amazon-computers", "email-Enron", "twin:arxiv")
@@ -86,25 +86,10 @@ LAYERS = {
 }
 
 
-class Case(NamedTuple):
-    layer: str
-    graph: str
-    n: int
-    mode: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run."""
-
-    graphs: tuple[str, ...] = GRAPHS
-    layers: tuple[str, ...] = tuple(LAYERS)
-    widths: tuple[int, ...] = (64, 128)
-    compiled: bool = True
+Case = namedtuple("Case", "layer graph n mode")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    settings.check_names("layers", LAYERS)
     for graph, layer, n, mode in product(settings.graphs, settings.layers, settings.widths, MODES):
         yield Case(layer, graph, n, mode)
 
@@ -159,16 +144,14 @@ def _function(
     propagate: Any, edge_index: Tensor, operands: dict[str, Tensor], upstream: Tensor | None
 ) -> Function:
     """A forward pass, or with upstream a step; returns the results and all gradients."""
-    if upstream is None:
-
-        def forward() -> tuple[Tensor, ...]:
-            with torch.no_grad():
-                return (propagate(edge_index, **operands),)
-
-        return forward
-    # FAConv computes its norm once, so that has no gradient.
-    operands = {n: t.clone().requires_grad_(n != "a") for n, t in operands.items()}
-    return step_of(lambda: propagate(edge_index, **operands), operands.values(), upstream)
+    names = list(operands)
+    fixed = [names.index("a")] if "a" in names else []  # FAConv computes its norm once
+    return call_of(
+        lambda *given: propagate(edge_index, **dict(zip(names, given))),
+        operands.values(),
+        upstream,
+        fixed,
+    )
 
 
 def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str) -> int:
@@ -221,9 +204,10 @@ def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
 
 
 SUITE = Suite(
-    Settings,
+    {"graphs": GRAPHS, "layers": tuple(LAYERS), "widths": (64, 128)},
     {"graphs": ("random:300:6",), "widths": (16,), "compiled": False, "samples": 2},
     cases,
     by_graph(_Inputs, _run_case),
     ("us", "pyg_us", "pyg_compiled_us", "gbs", "memory", "pyg_memory", "max_rel_err"),
+    {"layers": LAYERS},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -52,6 +52,19 @@ def layer(kind: str, inputs: int, outputs: int, heads: int = 1, **options: bool)
     if kind in ATTENTION:
         return ATTENTION[kind](inputs, outputs // heads, heads=heads, **options)
     return LAYERS[kind](inputs, outputs, **options)
+
+
+class Stack(nn.Module):
+    """Layers with a ReLU between them."""
+
+    def __init__(self, layers: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor, edges: Any, *more: Any) -> Tensor:
+        for number, one in enumerate(self.layers):
+            x = one(x.relu() if number else x, edges, *more)
+        return x
 
 
 class Model(nn.Module):

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import gc
 import statistics
+from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 import warploom.torch
-from bench.pytorch.cases import Suite
-from bench.pytorch.graphs import GraphSettings, by_graph
-from bench.pytorch.models import layer
+from bench.pytorch.cases import Settings, Suite
+from bench.pytorch.compare import largest_error
+from bench.pytorch.graphs import by_graph
+from bench.pytorch.models import Stack, layer
+from bench.pytorch.steps import Training
 from bench.pytorch.timing import make_timers, samples_in_turns, spread
 from bench.results_file import Line
 from warploom import pyg
@@ -44,18 +46,8 @@ DROPOUT = 0.5
 STEPS_BEFORE = 6  # graphs are sorted and measured, and steps captured
 
 
-class Case(NamedTuple):
-    graph: str
-    model: str
-    inputs: str  # "constant", or "dropout" of the features in each step
-    mode: str  # "eager" or "captured"
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    graphs: tuple[str, ...] = tuple(WIDTHS)
-    models: tuple[str, ...] = MODELS
-    samples: int = 5
+# inputs: "constant", or "dropout" of the features in each step. mode: "eager" or "captured".
+Case = namedtuple("Case", "graph model inputs mode")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -66,20 +58,6 @@ def cases(settings: Settings) -> Iterator[Case]:
                 yield Case(graph, model, "constant", mode)
         for model in ("gcn", "sage"):
             yield Case(graph, model, "dropout", modes[-1])
-
-
-class _Model(nn.Module):
-    def __init__(self, kind: str, widths: tuple[int, int, int]) -> None:
-        super().__init__()
-        inputs, hidden, classes = widths
-        sizes = [(inputs, classes)] if kind == "sg" else [(inputs, hidden), (hidden, classes)]
-        name = "sage-mean" if kind == "sage" else kind
-        self.layers = nn.ModuleList([layer(name, *size) for size in sizes])
-
-    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
-        for number, one in enumerate(self.layers):
-            x = one(x if number == 0 else x.relu(), edges)
-        return x
 
 
 class Data:
@@ -96,33 +74,29 @@ class Data:
         self.x, self.labels = x.to(self.device), labels.to(self.device)
 
 
-class _Training:
-    """A model and its step; way: how it runs."""
+def _training(case: Case, data: Data, way: str) -> Callable[[], Tensor]:
+    """The step of a new model; way: how it runs."""
+    torch.manual_seed(1)
+    options = WAYS[way]
+    features = data.x.clone()  # what is kept of them ends with the training
+    inputs, hidden, classes = data.widths
+    sizes = [(inputs, classes)] if case.model == "sg" else [(inputs, hidden), (hidden, classes)]
+    name = "sage-mean" if case.model == "sage" else case.model
+    model = Stack(layer(name, *size) for size in sizes).to(data.device)
 
-    def __init__(self, case: Case, data: Data, way: str) -> None:
-        torch.manual_seed(1)
-        self.options = WAYS[way]
-        features = data.x.clone()  # what is kept of them ends with the training
-        model = _Model(case.model, data.widths).to(data.device)
-        is_cuda = data.device.type == "cuda"
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01, capturable=is_cuda)
+    def loss(model: Any) -> Tensor:
+        x = functional.dropout(features, DROPOUT) if case.inputs == "dropout" else features
+        return functional.cross_entropy(model(x, data.edges), data.labels)
 
-        def step() -> Tensor:
-            optimizer.zero_grad(set_to_none=True)
-            x = features
-            if case.inputs == "dropout":
-                x = functional.dropout(x, DROPOUT)
-            loss = functional.cross_entropy(model(x, data.edges), data.labels)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            return loss.detach()
+    training = Training(model, loss, data.device.type == "cuda", 0.01)
+    captures = case.mode == "captured" and options is not None
+    step = warploom.torch.capture(training.step) if captures else training.step
 
-        captures = case.mode == "captured" and self.options is not None
-        self._step: Callable[[], Tensor] = warploom.torch.capture(step) if captures else step
+    def run() -> Tensor:
+        with nullcontext() if options is None else pyg.accelerate(wait=True, **options):
+            return step()
 
-    def __call__(self) -> Tensor:
-        with nullcontext() if self.options is None else pyg.accelerate(wait=True, **self.options):
-            return self._step()
+    return run
 
 
 def _peak(training: Callable[[], Any], device: torch.device) -> float | None:
@@ -147,7 +121,7 @@ def _release() -> None:
 
 def _measure_way(case: Case, data: Data, way: str) -> dict[str, Any]:
     """First losses, orders, and the memory of a step."""
-    training = _Training(case, data, way)
+    training = _training(case, data, way)
     pyg.report(reset=True)
     losses = [float(training()) for _ in range(STEPS_BEFORE)]
     orders = pyg.report(orders=True, reset=True)
@@ -156,7 +130,7 @@ def _measure_way(case: Case, data: Data, way: str) -> dict[str, Any]:
 
 def _times(case: Case, data: Data, ways: Sequence[str], samples: int) -> dict[str, list[float]]:
     """Times of these ways in turns, in microseconds."""
-    trainings = {way: _Training(case, data, way) for way in ways}
+    trainings = {way: _training(case, data, way) for way in ways}
     for training in trainings.values():
         for _ in range(STEPS_BEFORE):
             training()
@@ -192,19 +166,16 @@ def measure(case: Case, data: Data, settings: Settings) -> Line:
         "spread": {way: spread(samples) for way, samples in times.items()},
         "peak_mb": {way: of["peak_mb"] for way, of in found.items()},
         "max_rel_err": {
-            way: max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(own, of["losses"]))
-            for way, of in found.items()
-            if way != "now"
+            way: largest_error(own, of["losses"]) for way, of in found.items() if way != "now"
         },
         "orders": found["now"]["orders"],
         "failed": failed,
     }
 
 
-_SMALL = "random:300:6"
 SUITE = Suite(
-    Settings,
-    {"graphs": (_SMALL,), "samples": 2},
+    {"graphs": tuple(WIDTHS), "models": MODELS, "samples": 5},
+    {"graphs": ("random:300:6",), "samples": 2},
     cases,
     by_graph(Data, measure),
     ("us", "before_us", "pyg_us"),

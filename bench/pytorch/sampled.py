@@ -1,15 +1,20 @@
-"""Models whose aggregation may sample edges, and the graph that a sampling leaves."""
+"""Models whose aggregation may sample edges, what a sampling leaves of a graph, and training."""
 
 from __future__ import annotations
 
+import copy
 import math
+import time
+from typing import NamedTuple
 
 import torch
 from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bench.pytorch.datasets import Dataset
 from bench.pytorch.graphs import Csr
+from bench.pytorch.timing import synchronise
 from warploom.torch import Graph, Sample, spmm
 
 STRIDE = 577  # FastRand's, a prime
@@ -70,12 +75,7 @@ class DenseModel(nn.Module):
         self.first, self.second = nn.Linear(inputs, hidden), nn.Linear(hidden, classes)
 
     def forward(
-        self,
-        graph: Graph,
-        x: Tensor,
-        sample: Sample | None = None,
-        seed: int = 0,
-        dropout: float = 0.0,
+        self, graph: Graph, x: Tensor, sample: None = None, seed: int = 0, dropout: float = 0.0
     ) -> Tensor:
         h = functional.dropout(self.first(x).relu(), dropout, self.training)
         outputs: Tensor = self.second(h)
@@ -178,3 +178,72 @@ def loss_of(outputs: Tensor, labels: Tensor, nodes: Tensor) -> Tensor:
     if labels.dim() == 2:
         return functional.binary_cross_entropy_with_logits(outputs, labels)
     return functional.cross_entropy(outputs, labels)
+
+
+# ---- training on a whole graph, exactly or with sampled edges ------------------------------------
+
+
+class Recipe(NamedTuple):
+    """The settings of a training."""
+
+    layers: int
+    epochs: int
+    dropout: float = 0.0
+    decay: float = 0.0
+    rate: float = 0.01
+    every: int = 5  # epochs between evaluations
+
+
+class Trained(NamedTuple):
+    """The result of a training. The model keeps the state of the epoch with the best validation."""
+
+    epochs: int  # the number that was run
+    seconds: float  # of all training steps, without evaluations
+    best_epoch: int
+    best_seconds: float
+    metric: float  # of the test nodes at that epoch, in exact inference
+
+
+def train(
+    model: nn.Module,
+    graph: Graph,
+    data: Dataset,
+    recipe: Recipe,
+    seed: int,
+    sample: Sample | None = None,
+    seconds: float | None = None,
+) -> Trained:
+    """Train for the recipe's epochs, or for `seconds` of training steps.
+
+    sample: forward and backward products of a step use the same sampled edges. With a strategy
+        that has seeds (fastrand_coprime) each step has other edges, otherwise all have the same.
+    """
+    device = data.x.device
+    torch.manual_seed(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+    seeded = sample is not None and sample.strategy == "fastrand_coprime"
+    spent, best, epoch = 0.0, -1.0, 0
+    state = copy.deepcopy(model.state_dict())
+    found = Trained(0, 0.0, 0, 0.0, best)
+    while epoch < recipe.epochs if seconds is None else spent < seconds:
+        model.train()
+        synchronise(device)
+        begin = time.perf_counter()
+        for _ in range(recipe.every):
+            epoch += 1
+            optimiser.zero_grad()
+            step_seed = 1 + recipe.layers * (epoch + 100_000 * seed) if seeded else 0
+            outputs = model(graph, data.x, sample, step_seed, recipe.dropout)
+            loss_of(outputs, data.labels, data.train).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        synchronise(device)
+        spent += time.perf_counter() - begin
+        model.eval()
+        with torch.no_grad():
+            outputs = model(graph, data.x)
+        value = metric_of(outputs, data.labels, data.val)
+        if value > best:
+            best, state = value, copy.deepcopy(model.state_dict())
+            found = Trained(0, 0.0, epoch, spent, metric_of(outputs, data.labels, data.test))
+    model.load_state_dict(state)
+    return found._replace(epochs=epoch, seconds=spent)

@@ -8,18 +8,17 @@ by the library and by PyTorch's operators alone show whether the sizes in `LEAST
 from __future__ import annotations
 
 import importlib
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bench.pytorch.cases import Suite, describe
+from bench.pytorch.cases import Settings, Suite, describe
 from bench.pytorch.compare import largest_difference
-from bench.pytorch.graphs import GraphSettings
-from bench.pytorch.timing import Function, measure, peak_memory, step_of
+from bench.pytorch.timing import call_of, measure, peak_memory
 from bench.results_file import Line
 from warploom.torch import _rows, scatter
 
@@ -40,19 +39,7 @@ REDUCTIONS = {"sum": "sum", "last": "sum", "mean": "mean", "mul": "prod", "max":
 FUNCTIONS = (*REDUCTIONS, "max_arg", "softmax", "csr_sum", "csr_max")
 
 
-class Case(NamedTuple):
-    function: str
-    lines: int
-    n: int
-    order: str
-    mode: str
-
-
-@dataclass(frozen=True)
-class Settings(GraphSettings):
-    """The settings of a run."""
-
-    sizes: tuple[tuple[int, int], ...] = SIZES
+Case = namedtuple("Case", "function lines n order mode")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -169,19 +156,6 @@ def _torch_scatter(case: Case, inputs: _Inputs) -> Reduce | None:
     return call
 
 
-def _function(reduce: Reduce, src: Tensor, upstream: Tensor | None) -> Function:
-    """A forward pass, or with upstream a step; returns the result and the gradient."""
-    if upstream is None:
-
-        def forward() -> list[Tensor]:
-            with torch.no_grad():
-                return [reduce(src)]
-
-        return forward
-    src = src.detach().clone().requires_grad_()
-    return step_of(lambda: reduce(src), [src], upstream)
-
-
 def _exact(case: Case, inputs: _Inputs, upstream: Tensor | None) -> list[Tensor]:
     """The results in float64 by PyTorch's operators.
 
@@ -192,7 +166,7 @@ def _exact(case: Case, inputs: _Inputs, upstream: Tensor | None) -> list[Tensor]
     way, src = next(iter(_operators(case, inputs).values())), inputs.src.double()
     if REDUCTIONS.get(case.function.removeprefix("csr_")) == "amax":
         src -= torch.arange(case.lines, device=src.device).double().unsqueeze(1) * 1e-15
-    made: list[Tensor] = _function(way, src, upstream)()
+    made: list[Tensor] = call_of(way, [src], upstream)()
     return made
 
 
@@ -211,7 +185,7 @@ def _run_case(case: Case, settings: Settings) -> Line:
         **_operators(case, inputs),
     }
     functions = {
-        name: _function(way, inputs.src, upstream) for name, way in ways.items() if way is not None
+        name: call_of(way, [inputs.src], upstream) for name, way in ways.items() if way is not None
     }
     expected = _exact(case, inputs, upstream)
     errors, failed = {}, {}
@@ -243,7 +217,7 @@ def _run_case(case: Case, settings: Settings) -> Line:
 
 
 SUITE = Suite(
-    Settings,
+    {"sizes": SIZES},
     {"sizes": ((300, 4),), "samples": 2},
     cases,
     lambda settings: lambda case: _run_case(case, settings),

@@ -52,9 +52,9 @@ class Measured(NamedTuple):
     one: float
     gather: float
     part: float
-    ways: dict[str, float]
     one_step: float
     step: float
+    ways: dict[str, float]
 
     def operand(self, share: float = 1.0) -> float:
         """Bytes of a share of B's rows."""
@@ -78,19 +78,14 @@ class Link(NamedTuple):
 
 def read_measured(path: Path = MEASURED) -> list[Measured]:
     """Read the measured times."""
+    fields = ("gpus", "nodes", "edges", "columns", "one_ms", "gather_ms", "part_ms")
     with path.open() as file:
         return [
-            Measured(
-                int(row["gpus"]),
-                int(row["nodes"]),
-                int(row["edges"]),
-                int(row["columns"]),
-                float(row["one_ms"]),
-                float(row["gather_ms"]),
-                float(row["part_ms"]),
-                {way: float(row[f"{way}_ms"]) for way in WAYS if row[f"{way}_ms"]},
-                float(row["one_step_ms"]),
-                float(row["step_ms"]),
+            Measured._make(
+                [
+                    *(json.loads(row[name]) for name in (*fields, "one_step_ms", "step_ms")),
+                    {way: float(row[f"{way}_ms"]) for way in WAYS if row[f"{way}_ms"]},
+                ]
             )
             for row in csv.DictReader(file, delimiter="\t")
         ]

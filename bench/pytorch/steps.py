@@ -17,7 +17,7 @@ from torch_geometric.index import index2ptr
 from torch_geometric.nn import MessagePassing
 
 from bench.pytorch.graphs import Csr, Indices
-from bench.pytorch.models import layer
+from bench.pytorch.models import Stack, layer
 from bench.pytorch.sampler import Sampler
 from warploom import pyg
 
@@ -26,31 +26,21 @@ MODELS = (("gcn", "sum"), ("sage", "mean"), ("sage", "max"), ("gin", "sum"))
 CLASSES = 16
 
 
-class Model(nn.Module):
-    """Two layers with a ReLU between them."""
-
-    def __init__(self, first: nn.Module, second: nn.Module) -> None:
-        super().__init__()
-        self.first, self.second = first, second
-
-    def forward(self, x: Tensor, edges: Any) -> Tensor:
-        out: Tensor = self.second(self.first(x, edges).relu(), edges)
-        return out
-
-
 class Training:
-    """The steps of one model. `batches()` gives x, edges, and labels of the first nodes."""
+    """The steps of one model with Adam. loss: of the model, and of what a step is called with."""
 
     def __init__(
-        self, model: nn.Module, batches: Callable[[], tuple[Tensor, Any, Tensor]], capturable: bool
+        self,
+        model: nn.Module,
+        loss: Callable[..., Tensor],
+        capturable: bool = False,
+        rate: float = 1e-3,
     ) -> None:
-        self.model = model
-        self.batches = batches
-        self.optimiser = torch.optim.Adam(model.parameters(), capturable=capturable)
+        self.model, self._loss = model, loss
+        self.optimiser = torch.optim.Adam(model.parameters(), lr=rate, capturable=capturable)
 
-    def loss(self) -> Tensor:
-        x, edges, labels = self.batches()
-        return functional.cross_entropy(self.model(x, edges)[: len(labels)], labels)
+    def loss(self, *data: Any) -> Tensor:
+        return self._loss(self.model, *data)
 
     def gradients(self) -> Tensor:
         """Return the loss and all gradients of a first step as one vector."""
@@ -58,13 +48,29 @@ class Training:
         gradients = torch.autograd.grad(loss, list(self.model.parameters()))
         return torch.cat([part.flatten() for part in (loss.detach(), *gradients)])
 
-    def step(self) -> Tensor:
+    def step(self, *data: Any) -> Tensor:
         """Take a step; returns the loss before it."""
         self.optimiser.zero_grad(set_to_none=True)
-        loss = self.loss()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = self.loss(*data)
+        self.differentiate(loss)
         self.optimiser.step()
         return loss.detach()
+
+    def differentiate(self, loss: Tensor) -> None:
+        loss.backward()  # type: ignore[no-untyped-call]
+
+
+Batches = Callable[[], tuple[Tensor, Any, Tensor]]  # x, edges, and labels of the first nodes
+
+
+def classify(batches: Batches) -> Callable[[Any], Tensor]:
+    """Return the loss of a model on the next batch."""
+
+    def loss(model: Any) -> Tensor:
+        x, edges, labels = batches()
+        return functional.cross_entropy(model(x, edges)[: len(labels)], labels)
+
+    return loss
 
 
 def without_loops(edges: Indices) -> Indices:
@@ -133,7 +139,7 @@ class _Batches:
         self.x = torch.randn(nodes, features, generator=generator, device=device)
         self.labels = torch.randint(CLASSES, (labels,), generator=generator, device=device)
 
-    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+    def batches(self, as_matrix: bool) -> Batches:
         """Return what gives the batches of a training, with a matrix or an edge_index."""
         raise NotImplementedError
 
@@ -143,13 +149,13 @@ class _Batches:
         name = f"sage-{reduce}" if kind == "sage" else kind
         options = {"cached": self.is_cached} if kind == "gcn" else {}
 
-        def make() -> Model:
-            first = layer(name, self.x.size(1), hidden, **options)
-            return Model(first, layer(name, hidden, CLASSES, **options)).to(self.device)
+        def make() -> Stack:
+            sizes = (self.x.size(1), hidden), (hidden, CLASSES)
+            return Stack(layer(name, *size, **options) for size in sizes).to(self.device)
 
         models = make_models(names_of(reduce, self.device), make)
         return {
-            name: Training(model, self.batches(name == "torch_sparse"), capturable)
+            name: Training(model, classify(self.batches(name == "torch_sparse")), capturable)
             for name, model in models.items()
         }
 
@@ -167,7 +173,7 @@ class FullBatch(_Batches):
     def adjacency(self) -> Tensor:
         return adjacency(self.edge_index, len(self.x))
 
-    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+    def batches(self, as_matrix: bool) -> Batches:
         edges = self.adjacency if as_matrix else self.edge_index
         return lambda: (self.x, edges, self.labels)
 
@@ -187,7 +193,7 @@ class MiniBatches(_Batches):
     def _upload(self, edges: Indices) -> Tensor:
         return torch.from_numpy(without_loops(edges)).to(self.device)
 
-    def batches(self, as_matrix: bool) -> Callable[[], tuple[Tensor, Any, Tensor]]:
+    def batches(self, as_matrix: bool) -> Batches:
         turns = itertools.cycle(self.blocks)
 
         def following() -> tuple[Tensor, Any, Tensor]:

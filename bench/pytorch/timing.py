@@ -7,7 +7,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -55,12 +55,13 @@ def capture(function: Function, calls: int = 1) -> Function:
 
 
 class Timer:
-    """Samples one function: the mean time of enough calls in a row, in microseconds."""
+    """Samples one function: the mean time of enough calls in a row, in microseconds. wait: until
+    what a call has returned is there."""
 
     def __init__(
-        self, function: Function, device: torch.device, graphed: bool, least: float
+        self, function: Function, wait: Callable[[Any], object], graphed: bool, least: float
     ) -> None:
-        self.device = device
+        self.wait = wait
         self.graphed = graphed
         self.inner = 1
         self.function = function
@@ -76,7 +77,7 @@ class Timer:
 
     def _run(self, function: Function, calls: int) -> float:
         """Return the seconds of one call."""
-        synchronise(self.device)
+        self.wait(None)
         if self.graphed:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             start.record()
@@ -87,8 +88,8 @@ class Timer:
             return float(start.elapsed_time(end)) * 1e-3 / calls
         begin = time.perf_counter()
         for _ in range(calls):
-            function()
-        synchronise(self.device)
+            found = function()
+        self.wait(found)
         return (time.perf_counter() - begin) / calls
 
     def sample(self) -> float:
@@ -97,20 +98,21 @@ class Timer:
 
 def make_timers(
     functions: dict[str, Function],
-    device: torch.device,
+    device: torch.device | Callable[[Any], object],
     graphed: bool,
     least: float | None = None,
 ) -> tuple[dict[str, Timer], dict[str, str]]:
     """Return timers of functions that could run and be captured, and why others could not.
 
-    least: seconds that a sample lasts at least.
+    device: that of torch, or what waits for a result. least: seconds that a sample lasts at least.
     """
     timers: dict[str, Timer] = {}
     failed: dict[str, str] = {}
+    wait = device if callable(device) else lambda _: synchronise(device)
     least = least or (GRAPHED_SAMPLE if graphed else EAGER_SAMPLE)
     for name, function in functions.items():
         try:
-            timers[name] = Timer(function, device, graphed, least)
+            timers[name] = Timer(function, wait, graphed, least)
         except Exception as error:  # a baseline that cannot run or be captured has no time
             failed[name] = describe(error)
     return timers, failed
@@ -176,6 +178,28 @@ def time_beside_pyg(
         line[f"{prefix}us"] = None if values is None else statistics.median(values)
         line[f"{prefix}spread"] = None if values is None else spread(values)
     return {**line, "failed": failed}
+
+
+def call_of(
+    call: Callable[..., torch.Tensor],
+    operands: Iterable[torch.Tensor],
+    upstream: torch.Tensor | None,
+    fixed: Sequence[int] = (),
+) -> Callable[[], list[torch.Tensor]]:
+    """A call, or with the gradient of its result a step, forward and backward: returns the result
+    and the gradients of all operands. fixed: numbers of operands that have none.
+    """
+    operands = [x.detach() for x in operands]
+    if upstream is None:
+
+        def forward() -> list[torch.Tensor]:
+            with torch.no_grad():
+                return [call(*operands)]
+
+        return forward
+    for number, operand in enumerate(operands):
+        operand.requires_grad_(operand.is_floating_point() and number not in fixed)
+    return step_of(lambda: call(*operands), operands, upstream)
 
 
 def step_of(

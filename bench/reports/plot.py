@@ -1,4 +1,5 @@
-"""Draw the speed-ups of suite core over cuSPARSE, against non-zeros per row and against N.
+"""Draw the speed-ups of suite core over cuSPARSE, against non-zeros per row and against N, and the
+time of settings of `warploom.torch.calibrate` against what they lose.
 
 A case has two points: unprepared over cuSPARSE's best way without preprocess, and prepared over the
 best of all ways.
@@ -6,7 +7,9 @@ best of all ways.
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -74,8 +77,7 @@ def _draw_widths(axes: Axes, points: list[pd.DataFrame], top: float) -> None:
     set_ticks(axes.xaxis, widths)
 
 
-def draw(path: Path, prefix: str) -> None:
-    """Write PREFIX.svg and PREFIX.png."""
+def _plot_core(path: Path) -> Figure:
     points = read_points(path)
     speeds = pd.concat([frame["speed_up"] for frame in points])
     low, high = min(1.0, speeds.min()), max(1.0, speeds.max())
@@ -91,4 +93,37 @@ def draw(path: Path, prefix: str) -> None:
         axes.axhline(1, color="#666666", linestyle="--")
     _draw_cases(left, points)
     _draw_widths(right, points, high * 1.45)
-    save(figure, prefix)
+    return figure
+
+
+def load_sampling(path: Path) -> Any:
+    module: Any = importlib.import_module("warploom.torch")  # which needs torch
+    return module.Sampling.load(path)
+
+
+def plot_sampling(setting: Any) -> Figure:
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    chosen = {name: layer.sample for name, layer in setting.layers.items()}
+    for one in setting.tried:
+        is_chosen = one.samples == chosen
+        colour = "#d55e00" if is_chosen else "#0072b2"
+        filled = colour if is_chosen else "none"
+        axes.scatter(one.us / 1e3, 100 * one.loss, s=40, facecolors=filled, edgecolors=colour)
+        widths = {str(x.width) if x else "all" for x in one.samples.values()}
+        label = f"S = {', '.join(sorted(widths))}"
+        axes.text(one.us / 1e3, 100 * one.loss, f"  {label}", color=colour, fontsize="small")
+    budget = 100 * setting.budget
+    axes.axhline(budget, color="#666666", linestyle="--", label=f"budget, {budget:g} points")
+    axes.set_xlabel("time of one inference, ms")
+    axes.set_ylabel(f"mean loss of {setting.metric}, points")
+    axes.set_xlim(left=0)
+    axes.grid(color="#dddddd")
+    axes.legend(loc="upper right")
+    return figure
+
+
+def draw(path: Path, prefix: str) -> None:
+    """Write PREFIX.svg and PREFIX.png."""
+    is_sampling = path.suffix == ".json"
+    save(plot_sampling(load_sampling(path)) if is_sampling else _plot_core(path), prefix)

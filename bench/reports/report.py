@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from bench.reports import pictures
 from bench.reports.database import CASE, WAYS, Database, load, version
 from bench.reports.figure import geometric_mean
 from bench.reports.output import write_whole
+from bench.reports.plot import load_sampling, plot_sampling
 from bench.reports.verdict import over_baselines, over_rules
 
 MOST_PROBLEMS, MOST_MAPS, MOST_CANDIDATES = 8, 12, 60
@@ -148,13 +148,12 @@ def _coverage(cases: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _samplings(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """Settings that `warploom.torch.calibrate` saved: time against loss, and their text."""
-    if not files:
-        return
-    trade: Any = importlib.import_module("bench.pytorch.trade")  # which needs torch
     for file in files:
-        setting = trade.Sampling.load(file)
+        setting = load_sampling(file)
         alt = "Time of an inference against the loss of each setting, with the budget as a line"
-        made = _figure(pictures.encoded(trade.plot(setting)), alt, "time against loss", file.name)
+        made = _figure(
+            pictures.encoded(plot_sampling(setting)), alt, "time against loss", file.name
+        )
         yield {"figure": made, "text": setting.explain()}
 
 

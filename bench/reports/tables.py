@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import functools
 import importlib
 import re
 import statistics
@@ -23,6 +25,24 @@ from bench.reports.columns import (
     table,
 )
 from bench.results_file import Line, case_name, groups_of, read_results
+
+PUBLISHED = Path(__file__).parents[1] / "suites" / "published.tsv"
+
+
+@functools.cache
+def published(table: str) -> dict[str, str]:
+    """The figures of a table of the papers, by their cases. Several of one row have " | " between.
+
+    GE-SpMM: I has the share of SpMM in the CUDA time of GCN training (DGL, GTX 1080 Ti), IX
+    GraphSAGE-pool on Pubmed over DGL (GTX 1080 Ti / RTX 2080), V and VI transactions of 32 bytes
+    and their efficiency at N = 512 (GTX 1080 Ti). ES-SpMM: II has the speed-up of SpMM where NumPy
+    drops 20 % of the edges, and the slowdown with that; III test accuracies (ROC-AUC of Proteins)
+    in percent, IV the edges kept for S = 16 to 512, and V the S, loss and speed-up over cuSPARSE
+    (V100).
+    """
+    with PUBLISHED.open() as file:
+        rows = csv.DictReader(file, delimiter="\t")
+        return {row["case"]: row["figure"] for row in rows if row["table"] == table}
 
 
 def _crossed(
@@ -56,19 +76,6 @@ def _pair(first: float | None, second: float | None, form: str, over: float | No
 
 # ---- GE-SpMM's applications ---------------------------------------------------------------------
 
-# Table I: share of SpMM in the CUDA time of GCN training, DGL on a GTX 1080 Ti.
-GCN_SHARES = {"cora": "33.1 %", "citeseer": "29.3 %", "pubmed": "29.8 %"}
-# Table IX: GraphSAGE-pool on Pubmed, SpMM-like and total over DGL, GTX 1080 Ti and RTX 2080.
-POOL_SPEEDUPS = {
-    (1, 16): ("2.89 / 3.24", "1.10 / 1.11"),
-    (1, 64): ("3.92 / 3.44", "1.14 / 1.11"),
-    (1, 256): ("4.04 / 3.46", "1.14 / 1.09"),
-    (2, 16): ("2.39 / 3.03", "1.11 / 1.09"),
-    (2, 64): ("3.09 / 3.37", "1.09 / 1.11"),
-    (2, 256): ("6.15 / 3.51", "1.12 / 1.09"),
-}
-
-
 GRAPHS = ("cora", "citeseer", "pubmed", "tolokers")  # in this order, before others
 
 
@@ -84,9 +91,10 @@ def _gnn_frame(lines: list[Line]) -> pd.DataFrame:
     f["rival_us"] = numbers(f, "pyg_step_us", "torch_sparse_step_us").min(axis=1)
     for way in ("pyg_", "torch_sparse_", ""):
         f[f"{way}spmm_100us"] = 100 * numbers(f, f"{way}spmm_us")[f"{way}spmm_us"]
-    f["paper_share"] = f["graph"].map(GCN_SHARES)
-    papers = [POOL_SPEEDUPS.get(setting, (None, None)) for setting in settings]
-    f["paper_spmm"], f["paper_total"] = [list(part) for part in zip(*papers)]
+    f["paper_share"] = f["graph"].map(published("Table I"))
+    cases = pd.Series([f"{layers}/{features}" for layers, features in settings], f.index)
+    for field, what in (("paper_spmm", "SpMM-like"), ("paper_total", "total")):
+        f[field] = cases.map(published(f"Table IX, {what}"))
     return f
 
 
@@ -152,27 +160,16 @@ KERNELS = {
     **{f"cwm{columns}": f"CWM {columns}" for columns in (2, 4, 8)},
     "cusparse": "cuSPARSE",
 }
-# Tables V and VI at N = 512 on a GTX 1080 Ti: transactions of 32 bytes, efficiency in percent.
-COUNTERS = {
-    (16384, "algorithm1"): "1.34e+08, 68.95 %",
-    (16384, "crc"): "0.55e+08, 92.40 %",
-    (65536, "algorithm1"): "5.36e+08, 68.95 %",
-    (65536, "crc"): "2.18e+08, 92.40 %",
-    (65536, "cwm2"): "1.93e+08",
-    (65536, "cwm4"): "1.80e+08",
-    (65536, "cwm8"): "1.74e+08",
-    (262144, "algorithm1"): "21.47e+08, 68.95 %",
-    (262144, "crc"): "8.73e+08, 92.39 %",
-}
 
 
 def counter_table(lines: list[Line]) -> str:
     """Return a row for each kernel of a line."""
+    counters = published("Tables V and VI")
     rows = [
         {
             **{name: of[kernel] if isinstance(of, dict) else of for name, of in line.items()},
             "kernel": title,
-            "paper": COUNTERS.get((line["rows"], kernel)) if line["n"] == 512 else None,
+            "paper": counters.get(f"{line['rows']}/{kernel}") if line["n"] == 512 else None,
         }
         for line in ({**line, "failed": None} for line in lines if line["load_sectors"] is not None)
         for kernel, title in KERNELS.items()
@@ -252,30 +249,7 @@ def shared_table(lines: list[Line]) -> str:
 
 # ---- ES-SpMM's trade ----------------------------------------------------------------------------
 
-# Table IV of the paper in percent, S = 16 to 512; our tables have the same S.
-KEPT = {"planted:proteins": (2.6, 5.1, 9.9, 18.9, 34.3, 56.7)}
-KEPT["planted:reddit"] = (3.1, 6.0, 11.3, 20.5, 34.8, 53.9)
-# Table III: test accuracy (ROC-AUC of Proteins) in percent.
-EXACT = {
-    ("planted:reddit", "gcn"): 94.29,
-    ("planted:reddit", "sage"): 96.22,
-    ("planted:proteins", "gcn"): 71.30,
-    ("planted:proteins", "sage"): 77.28,
-}
-# Table V: S, loss and speed-up over cuSPARSE on a V100.
-BEST = {
-    ("planted:reddit", "gcn", "bucket"): "S = 32, 0.96, 25.59x",
-    ("planted:reddit", "gcn", "fastrand"): "S = 32, 0.47, 15.06x",
-    ("planted:reddit", "sage", "bucket"): "S = 16, 0.92, 45.30x",
-    ("planted:reddit", "sage", "fastrand"): "S = 16, 0.76, 26.87x",
-    ("planted:proteins", "gcn", "bucket"): "S = 1792, 0.58, 2.40x",
-    ("planted:proteins", "gcn", "fastrand"): "S = 128, 0.77, 13.23x",
-    ("planted:proteins", "sage", "bucket"): "S = 2304, 0.81, 1.70x",
-    ("planted:proteins", "sage", "fastrand"): "S = 64, 0.36, 23.16x",
-}
 LOSS = 1.0  # the largest loss in points in Table V
-# Table II: 20 % of the edges dropped by NumPy; speed-up of SpMM and slowdown with the sampling.
-BEFOREHAND = {"planted:proteins": ("1.16x", "75.7x"), "planted:reddit": ("1.12x", "63.8x")}
 
 
 def _mean(lines: list[Line], field: str) -> float | None:
@@ -289,10 +263,11 @@ def _loss(lines: list[Line]) -> float:
 
 def _progress(lines: list[Line], suite: str) -> str:
     """Which graphs and models have lines of all cases of a suite. A case begins with these two."""
-    module: Any = importlib.import_module(f"bench.pytorch.{suite}")  # which needs torch
+    module: Any = importlib.import_module("bench.pytorch.accuracy")  # which needs torch
+    wanted = getattr(module, suite)
     names = {case_name(line[field] for field in module.Case._fields) for line in lines}
     counts: dict[tuple[object, object], list[bool]] = {}
-    for case in module.cases(module.Settings(Path())):
+    for case in wanted.cases(wanted.settings(Path())):
         counts.setdefault((case[0], case[1]), []).append(case_name(case) in names)
     rows = [[*key, sum(found), len(found)] for key, found in counts.items() if not all(found)]
     if not rows:
@@ -307,16 +282,23 @@ def _exact(lines: list[Line]) -> Table:
         seeds = {line["seed"]: line["exact_metric"] for line in group}
         exact = mean_and_error(list(seeds.values()))
         alone = _mean(group, "features_metric")
-        rows.append([*key, group[0]["metric_name"], len(seeds), exact, EXACT.get(key), alone])
+        rows.append(
+            [
+                *key,
+                group[0]["metric_name"],
+                len(seeds),
+                exact,
+                published("Table III").get("/".join(key)),
+                alone,
+            ]
+        )
     return Table(("graph", "model", "metric", "seeds", "exact, %", "paper", "features alone"), rows)
 
 
-def _of_paper(
-    head: list[str], figures: Mapping[str, Sequence[str]], lines: list[Line]
-) -> list[Table]:
+def _of_paper(head: list[str], figures: Mapping[str, str], lines: list[Line]) -> list[Table]:
     """Return a table of the paper's figures by graph, if there are lines of one of these."""
     graphs = figures.keys() & {line["graph"] for line in lines}
-    rows = [[x.removeprefix("planted:"), *figures[x]] for x in figures if x in graphs]
+    rows = [[x.removeprefix("planted:"), *figures[x].split(" | ")] for x in figures if x in graphs]
     return [Table(head, rows)] if rows else []
 
 
@@ -329,9 +311,11 @@ def _kept(lines: list[Line]) -> list[Table]:
         return f"{100 * group[0]['kept_share']:.1f} %"
 
     plain = [line for line in lines if line["model"] == "sage"]  # GCN's graph has self loops
-    kept = {graph: [f"{share} %" for share in shares] for graph, shares in KEPT.items()}
     head = ["paper's Table IV", *(f"S = {16 << i}" for i in range(6))]
-    return [_by_width(plain or lines, cell, "graph"), *_of_paper(head, kept, lines)]
+    return [
+        _by_width(plain or lines, cell, "graph"),
+        *_of_paper(head, published("Table IV"), lines),
+    ]
 
 
 def _best(lines: list[Line]) -> Table:
@@ -354,7 +338,7 @@ def _best(lines: list[Line]) -> Table:
             row += [ratio(line["exact_step_us"], line["step_us"])]
         else:
             row += [None] * 8
-        rows.append([*row, BEST.get((graph, model, strategy))])
+        rows.append([*row, published("Table V").get(f"{graph}/{model}/{strategy}")])
     head = ["graph", "model", "strategy", "S", "metric, %", "loss", "us", "cuSPARSE, us"]
     head += ["over cuSPARSE", "over our exact product", "inference over exact", "paper's Table V"]
     return Table(head, rows)
@@ -377,15 +361,16 @@ def _presampled(lines: list[Line]) -> list[Table]:
         " | sampled while multiplying, over exact=spmm_us / exact_us:.2f"
     )
     head = ["paper's Table II: 80 % of the edges kept", "speed-up", "both over exact, on the CPU"]
-    return [table(columns, f), *_of_paper(head, BEFOREHAND, chosen)]
+    return [table(columns, f), *_of_paper(head, published("Table II"), chosen)]
 
 
 def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
     """Return what the planted twins must reach, and whether they do."""
     found = []
-    planted = [line for line in lines if (line["graph"], line["model"]) in EXACT]
+    accuracies = published("Table III")
+    planted = [line for line in lines if f"{line['graph']}/{line['model']}" in accuracies]
     for key, group in groups_of(planted, "graph", "model").items():
-        paper = EXACT[key]
+        paper = float(accuracies["/".join(key)])
         exact = _mean(group, "exact_metric") or 0.0
         alone = _mean(group, "features_metric") or 0.0
         name = f"{key[0]} {key[1]}: exact {exact:.2f} %"
@@ -407,7 +392,7 @@ def verdicts(lines: list[Line]) -> list[tuple[str, bool]]:
 def accuracy_tables(lines: list[Line]) -> str:
     lines = [line for line in lines if line["metric"] is not None]
     losses = _by_width(lines, _loss, "graph", "model", "strategy")
-    parts: Summary = [_progress(lines, "accuracy"), "Exact training:", _exact(lines)]
+    parts: Summary = [_progress(lines, "SUITE"), "Exact training:", _exact(lines)]
     parts += ["Edges kept:", *_kept(lines), "Loss in points, mean of the seeds:", losses]
     parts += ["The fastest S that loses less than a point:", _best(lines)]
     parts += ["Sampling beforehand, by FastRand for GCN:", *_presampled(lines)]
@@ -425,7 +410,7 @@ def training_table(lines: list[Line]) -> str:
         rows.append([*row, _mean(group, "equal_time_epochs")])
     head = ["graph", "model", "strategy", "S", "seeds", "exact, %", "seconds"]
     head += ["sampled, same epochs", "seconds", "sampled, same seconds", "epochs"]
-    return as_markdown([_progress(kept, "sampled_training"), Table(head, rows)])
+    return as_markdown([_progress(kept, "TRAINING"), Table(head, rows)])
 
 
 # ---- the command --------------------------------------------------------------------------------

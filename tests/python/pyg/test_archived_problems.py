@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
-from bench.pytorch.models import layer
-from bench.pytorch.steps import Model, Training
+from bench.pytorch.models import Stack, layer
+from bench.pytorch.steps import Training, classify
 from small_graphs import edges, features
 from warploom import pyg
 from warploom.torch import _plan
@@ -71,9 +71,9 @@ def problems_of_models(monkeypatch):
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for kind in LAYERS:
             layers = (LAYERS[kind](FEATURES, FEATURES) for _ in range(2))
-            model = Model(*layers).to(dtype)
+            model = Stack(layers).to(dtype)
             x, edge_index = features(30, FEATURES, dtype=dtype), edges(150)
-            training = Training(model, lambda x=x, e=edge_index: (x, e, torch.arange(30)), False)
+            training = Training(model, classify(lambda x=x, e=edge_index: (x, e, torch.arange(30))))
             with pyg.accelerate():
                 training.step()
                 training.step()

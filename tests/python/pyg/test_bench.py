@@ -18,7 +18,7 @@ from bench.pytorch.compare import compare
 from bench.pytorch.graphs import from_edges, load
 from bench.pytorch.sampler import Sampler
 from bench.pytorch.steps import MODELS, FullBatch
-from bench.pytorch.suite import Settings, cases
+from bench.pytorch.suite import SUITE
 from bench.pytorch.timing import measure, spread
 from bench.reports.summary import figures_of
 from bench.reports.tables import compiled_table, layer_tables
@@ -89,7 +89,7 @@ def test_twins_come_from_the_command(tmp_path):
 
 
 def test_cases(tmp_path):
-    found = list(cases(Settings(tmp_path, device="cuda")))
+    found = list(SUITE.cases(SUITE.settings(tmp_path, device="cuda")))
     names = [case_name(case) for case in found]
     assert len(names) == len(set(names)) == 7 * (2 * 9 + 12) * 2 + 2 * 6 + 12
     assert [name for name in names if name.startswith("attention/cora/")] == [
@@ -477,7 +477,7 @@ def test_rivals_run_as_in_pyg():
     for kind, reduce in MODELS:
         trainings = full.trainings(kind, reduce, 4, False)
         for name, training in trainings.items():
-            for layer in (training.model.first, training.model.second):
+            for layer in training.model.layers:
                 wrapped = [
                     hasattr(getattr(layer, method), "__wrapped__")
                     for method in ("forward", "propagate", "_check_input")

@@ -10,20 +10,21 @@ import pytest
 import torch
 
 from bench.__main__ import main
-from bench.pytorch import accuracy, sampled_training
+from bench.pytorch import accuracy
 from bench.pytorch.accuracy import load_any
 from bench.pytorch.cases import Output
+from bench.pytorch.datasets import PLANS, communities_of, make_planted, plant
 from bench.pytorch.graphs import load
-from bench.pytorch.planted import PLANS, communities_of, make_planted, plant
 from bench.pytorch.sampled import (
+    Recipe,
     SampledModel,
     kept_share,
     make_graph,
     metric_of,
     presample,
     roc_auc,
+    train,
 )
-from bench.pytorch.training import Recipe, train
 from bench.reports.tables import put_tables
 from bench.results_file import read_lines
 from warploom.torch import Graph, Sample, spmm
@@ -63,7 +64,7 @@ def test_planted_features_of_a_labelled_graph(tmp_path):
     matrix = f"%%MatrixMarket matrix coordinate pattern general\n500 500 4\n{edges}"
     (tmp_path / f"{name}.mtx").write_text(matrix)
     np.savetxt(folder / f"{name}.labels.txt", labels, "%d")
-    data = load_any(name, accuracy.Settings(data=tmp_path))
+    data = load_any(name, accuracy.SUITE.settings(tmp_path))
     assert data.graph.edges().tolist() == [[1, 0, 2, 4, 3], [0, 1, 2, 3, 4]]
     assert data.labels.tolist() == labels.tolist() and data.synthetic == "features"
     centres = torch.stack([data.x[data.labels == label].mean(0) for label in range(10)])
@@ -105,14 +106,14 @@ def test_roc_auc():
 
 
 def test_cases(tmp_path):
-    found = list(accuracy.cases(accuracy.Settings(tmp_path)))
+    found = list(accuracy.SUITE.cases(accuracy.SUITE.settings(tmp_path)))
     assert len(found) == len(set(found)) == 10 * 2 * 3 * (3 * 6 + 2 * 9)
-    found = list(sampled_training.cases(sampled_training.Settings(tmp_path)))
+    found = list(accuracy.TRAINING.cases(accuracy.TRAINING.settings(tmp_path)))
     assert len(found) == len(set(found)) == 10 * 2 * 2 * 2 * 2
 
 
 def test_a_budget_leaves_out_seeds_and_not_graphs(tmp_path):
-    settings = accuracy.Settings(tmp_path, graphs=("a", "b"), seeds=5)
+    settings = accuracy.SUITE.settings(tmp_path, graphs=("a", "b"), seeds=5)
     found = list(accuracy.graphs_and_seeds(settings))
     assert found[:6] == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("b", 2)]
     assert found[6:] == [("a", 3), ("a", 4), ("b", 3), ("b", 4)]
@@ -148,7 +149,7 @@ def test_command(tmp_path, capsys):
 def test_a_later_run_uses_the_times_of_the_lines_that_are_there(tmp_path):
     """A killed run has left half a line, which is cut off; its case is measured again."""
     out = tmp_path / "accuracy.jsonl"
-    settings = accuracy.Settings(tmp_path, device="cpu", out=out, **accuracy.QUICK)
+    settings = accuracy.SUITE.settings(tmp_path, device="cpu", out=out, **accuracy.QUICK)
     output = Output(out, only=("/gcn/",))
     assert accuracy.SUITE.run(settings, output) == 0
     first = read_lines(out)

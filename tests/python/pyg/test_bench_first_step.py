@@ -11,11 +11,11 @@ from bench.results_file import read_lines
 
 
 def quick(tmp_path, **options):
-    return first_step.Settings(tmp_path, device="cpu", **first_step.SUITE.quick | options)
+    return first_step.SUITE.settings(tmp_path, device="cpu", **first_step.SUITE.quick | options)
 
 
 def test_cases(tmp_path, capsys):
-    settings = first_step.Settings(tmp_path, device="cuda", layers=("GCN",), graphs=("a",))
+    settings = first_step.SUITE.settings(tmp_path, device="cuda", layers=("GCN",), graphs=("a",))
     assert [case[2:] for case in first_step.cases(settings)] == [
         (calls, *kernels)
         for kernels in (("none", "nvrtc"), ("shipped", "nvrtc"), ("shipped", "none"))

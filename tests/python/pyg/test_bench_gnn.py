@@ -11,7 +11,7 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from bench.__main__ import main
-from bench.pytorch import gnn, gnn_accuracy
+from bench.pytorch import gnn
 from bench.pytorch.cases import Output, run_cases
 from bench.pytorch.datasets import load_dataset
 from bench.pytorch.models import edges_of
@@ -52,7 +52,7 @@ def test_graphsage_gcn_is_the_mean_over_a_node_and_its_neighbours(tmp_path):
 
 
 def test_recording_aggregations_restores_the_layers(tmp_path):
-    bench = gnn.Workbench(gnn.Settings(tmp_path, device="cpu"))
+    bench = gnn.Workbench(gnn.SUITE.settings(tmp_path, device="cpu"))
     case = gnn.Case("random:30:3", "gcn", 1, 4, "eager")
     training = gnn._trainings(case, bench)["pyg"]
     before = [dict(layer.__dict__) for layer in training.model.layers]
@@ -98,9 +98,9 @@ def test_ties_do_not_change_the_training_of_graphsage_pool(tmp_path):
 
 
 def test_cases(tmp_path):
-    settings = gnn.Settings(tmp_path, device="cuda")
+    settings = gnn.SUITE.settings(tmp_path, device="cuda")
     assert len(set(gnn.cases(settings))) == len(list(gnn.cases(settings))) == 4 * 6 * 3 * 2
-    assert len(set(gnn_accuracy.cases(gnn_accuracy.Settings(tmp_path)))) == 2 * 3 * 10
+    assert len(set(gnn.ACCURACY.cases(gnn.ACCURACY.settings(tmp_path)))) == 2 * 3 * 10
 
 
 def test_command(tmp_path, capsys):

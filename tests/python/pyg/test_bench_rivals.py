@@ -130,7 +130,7 @@ def test_products(stand_ins, capsys):
 
 
 def test_cudnn_is_not_captured(stand_ins, tmp_path):
-    settings = suite.Settings(tmp_path, compiled=False, device="cpu")
+    settings = suite.SUITE.settings(tmp_path, compiled=False, device="cpu")
     kept = suite.Kept("random:30:3", settings)
     for mode, others in (("eager", {"cudnn", "turbo_gnn"}), ("graphed", {"turbo_gnn"})):
         timed, _ = suite._functions(suite.Case("spmm", "random:30:3", None, 4, "max", mode), kept)
