@@ -172,26 +172,17 @@ static wlm_status check_all(struct arena *arena) {
 
 /* ---- a case --------------------------------------------------------------------------------------------- */
 
-static const wlmi_method *quickest_baseline(const struct arena *arena) {
-  const wlmi_method *best = NULL;
-  for (int i = OURS; i < arena->count; i++) best = wlmi_method_quicker(best, &arena->methods[i]);
-  return best;
-}
-
 static void write_line(const struct arena *arena, int64_t repeats, wlmi_text *line) {
   const wlmi_method *batch = &arena->methods[BATCH], *loop = &arena->methods[LOOP];
   const int baselines = arena->count - OURS;
   wlmi_results_begin(line, arena->bench);
   wlmi_results_put_matrix(line, arena->bench->csr, arena->bench->n);
-  wlmi_json_integer(line, "batch", PRODUCTS);
-  wlmi_json_integer(line, "calls", repeats);
-  wlmi_json_real(line, "us", "%.3f", wlmi_method_us(batch));
-  wlmi_json_real(line, "spread", "%.4f", batch->spread);
-  wlmi_json_real(line, "loop_us", "%.3f", wlmi_method_us(loop));
-  wlmi_json_real(line, "cusparse_us", "%.3f", wlmi_method_us(quickest_baseline(arena)));
-  wlmi_json_string(line, "variant", batch->name);
-  wlmi_json_string(line, "loop_variant", loop->name);
-  wlmi_json_real(line, "max_rel_err", "%.3g", batch->max_rel_err);
+  wlmi_json_put(line,
+                "batch=%d calls=%jd us=%.3f spread=%.4f loop_us=%.3f cusparse_us=%.3f variant=%s loop_variant=%s "
+                "max_rel_err=%.3g",
+                PRODUCTS, repeats, wlmi_method_us(batch), batch->spread, wlmi_method_us(loop),
+                wlmi_method_us(wlmi_methods_quickest(&arena->methods[OURS], baselines)), batch->name, loop->name,
+                batch->max_rel_err);
   wlmi_results_put_methods(line, "cusparse", "cusparse_errors", &arena->methods[OURS], baselines);
   wlmi_results_end(line);
 }

@@ -5,11 +5,7 @@
 #include "bench/results_file.h"
 #include "tuner/timing.h"
 
-/* "us":12.345,"variant":"...", with the keys given; null if there is none. */
-static void put_method(wlmi_text *line, const char *us, const char *variant, const wlmi_method *method) {
-  wlmi_json_real(line, us, "%.3f", wlmi_method_us(method));
-  wlmi_json_string(line, variant, method && !method->failure ? method->name : NULL);
-}
+static const char *name_of(const wlmi_method *method) { return method && !method->failure ? method->name : ""; }
 
 /* The largest error of the correct ones; NAN if there is none. */
 static double largest_error(const wlmi_method *methods, int count) {
@@ -60,22 +56,19 @@ void wlmi_core_write_line(const wlmi_core_result *r, wlmi_text *line) {
   const double seconds = r->best ? r->best->seconds : NAN;
   wlmi_results_begin(line, r->bench);
   wlmi_results_put_matrix(line, a, r->bench->n);
-  wlmi_json_string(line, "op", r->op);
-  wlmi_json_string(line, "type", wlmi_type_name(spec->problem.dense_type));
-  put_method(line, "us", "variant", r->best);
-  wlmi_json_real(line, "spread", "%.4f", r->best ? r->best->spread : NAN);
-  put_method(line, "prepared_us", "prepared_variant", r->prepared);
-  wlmi_json_real(line, "prepare_us", "%.3f", r->prepared ? 1e6 * r->prepare_seconds : NAN);
-  put_method(line, "chosen_us", "chosen_variant", r->chosen);
-  put_method(line, "ge_spmm_us", "ge_spmm_variant", r->ge_spmm);
+  wlmi_json_put(line,
+                "op=%s type=%s us=%.3f variant=%s spread=%.4f prepared_us=%.3f prepared_variant=%s prepare_us=%.3f "
+                "chosen_us=%.3f chosen_variant=%s ge_spmm_us=%.3f ge_spmm_variant=%s",
+                r->op, wlmi_type_name(spec->problem.dense_type), wlmi_method_us(r->best), name_of(r->best),
+                r->best ? r->best->spread : NAN, wlmi_method_us(r->prepared), name_of(r->prepared),
+                r->prepared ? 1e6 * r->prepare_seconds : NAN, wlmi_method_us(r->chosen), name_of(r->chosen),
+                wlmi_method_us(r->ge_spmm), name_of(r->ge_spmm));
   put_baselines(r, line);
   wlmi_json_members(line, r->more);
-  wlmi_json_real(line, "compulsory_gbs", "%.1f", compulsory_gbs(spec, a, seconds));
-  wlmi_json_real(line, "gather_gbs", "%.1f", r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN);
-  wlmi_json_real(line, "max_rel_err", "%.3g", max_rel_err(r));
-  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(r->comparison->verifier));
-  wlmi_json_integer(line, "candidates", r->comparison->candidates);
-  wlmi_json_integer(line, "calls", r->calls);
+  wlmi_json_put(line, "compulsory_gbs=%.1f gather_gbs=%.1f max_rel_err=%.3g checked_rows=%jd candidates=%jd calls=%jd",
+                compulsory_gbs(spec, a, seconds),
+                r->best ? wlmi_gather_gbs(spec, a->rows, operands->edges, seconds) : NAN, max_rel_err(r),
+                wlmi_verifier_rows(r->comparison->verifier), r->comparison->candidates, r->calls);
   wlmi_comparison_put_failures(r->comparison, "failed", line);
   wlmi_results_end(line);
 }

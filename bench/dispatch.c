@@ -266,13 +266,8 @@ done:
 static void write(const struct work *w, const struct measured *m, const struct figure figures[2], const char *failure,
                   wlmi_text *line) {
   wlmi_results_begin(line, w->bench);
-  wlmi_json_integer(line, "n", w->bench->n);
-  wlmi_json_string(line, "case", m->name);
-  wlmi_json_real(line, "us", "%.4f", 1e6 * figures[0].seconds);
-  wlmi_json_real(line, "baseline_us", "%.4f", 1e6 * figures[1].seconds);
-  wlmi_json_real(line, "spread", "%.4f", figures[0].spread);
-  wlmi_json_integer(line, "batch", m->batch);
-  wlmi_json_string(line, "failed", failure);
+  wlmi_json_put(line, "n=%jd case=%s us=%.4f baseline_us=%.4f spread=%.4f batch=%jd failed=%s", w->bench->n, m->name,
+                1e6 * figures[0].seconds, 1e6 * figures[1].seconds, figures[0].spread, m->batch, failure);
   wlmi_results_end(line);
 }
 
@@ -290,7 +285,7 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   for (int i = 0; i < MEASURED; i++) {
     struct figure figures[2] = {{NAN, NAN}, {NAN, NAN}};
     const wlm_status measured = measure(&w, &all_measured[i], figures);
-    write(&w, &all_measured[i], figures, measured == WLM_OK ? NULL : wlm_error_detail(), line);
+    write(&w, &all_measured[i], figures, measured == WLM_OK ? "" : wlm_error_detail(), line);
     if (measured != WLM_OK) WLM_TRY(w.device->ops->synchronize(w.device, w.stream.handle));
   }
 done:

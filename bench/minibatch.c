@@ -207,9 +207,7 @@ static const struct timed_method *quickest_baseline(const struct round *r) {
 }
 
 static void write_means(const struct wlmi_block_means *means, wlmi_text *line) {
-  wlmi_json_real(line, "rows_mean", "%.1f", means->rows);
-  wlmi_json_real(line, "cols_mean", "%.1f", means->cols);
-  wlmi_json_real(line, "nnz_mean", "%.1f", means->nnz);
+  wlmi_json_put(line, "rows_mean=%.1f cols_mean=%.1f nnz_mean=%.1f", means->rows, means->cols, means->nnz);
 }
 
 static void write_layers(const struct round *r, const struct timed_method *baseline, wlmi_text *line) {
@@ -217,8 +215,7 @@ static void write_layers(const struct round *r, const struct timed_method *basel
   for (int layer = 0; layer < r->set.layers; layer++) {
     wlmi_json_open(line, NULL, '{');
     write_means(&r->set.means[layer], line);
-    wlmi_json_real(line, "us", "%.3f", us_of(&r->timed_methods[0], 1 + layer));
-    wlmi_json_real(line, "baseline_us", "%.3f", us_of(baseline, 1 + layer));
+    wlmi_json_put(line, "us=%.3f baseline_us=%.3f", us_of(&r->timed_methods[0], 1 + layer), us_of(baseline, 1 + layer));
     wlmi_json_close(line, '}');
   }
   wlmi_json_close(line, ']');
@@ -240,16 +237,12 @@ static void write_line(const struct round *r, const char *direction, wlmi_text *
   const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
   const int on_host = r->device->info.limits.target == WLMI_TARGET_HOST;
   wlmi_results_begin(line, r->bench);
-  wlmi_json_string(line, "graph", r->bench->matrix);
-  wlmi_json_integer(line, "n", r->bench->n);
-  wlmi_json_string(line, "direction", direction);
-  wlmi_json_real(line, "us", "%.3f", us_of(ours, 0));
-  wlmi_json_real(line, "cusparse_us", "%.3f", on_host ? (double)NAN : us_of(baseline, 0));
-  wlmi_json_real(line, "openmp_us", "%.3f", on_host ? us_of(baseline, 0) : (double)NAN);
-  wlmi_json_string(line, "baseline", baseline ? baseline->method.name : NULL);
-  wlmi_json_real(line, "spread", "%.4f", ours->spread[0]);
-  wlmi_json_real(line, "baseline_spread", "%.4f", baseline ? baseline->spread[0] : (double)NAN);
-  wlmi_json_integer(line, "blocks", r->set.count);
+  wlmi_json_put(line,
+                "graph=%s n=%jd direction=%s us=%.3f cusparse_us=%.3f openmp_us=%.3f baseline=%s spread=%.4f "
+                "baseline_spread=%.4f blocks=%jd",
+                r->bench->matrix, r->bench->n, direction, us_of(ours, 0), on_host ? (double)NAN : us_of(baseline, 0),
+                on_host ? us_of(baseline, 0) : (double)NAN, baseline ? baseline->method.name : "", ours->spread[0],
+                baseline ? baseline->spread[0] : (double)NAN, r->set.count);
   write_means(&r->set.all, line);
   write_layers(r, baseline, line);
   wlmi_json_real(line, "max_rel_err", "%.3g", ours->max_rel_err);

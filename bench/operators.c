@@ -222,14 +222,13 @@ static void write_line(const struct round *r, struct line *l, wlmi_text *line) {
     if (index >= 0 && r->methods[index].failure && !(i && l->chosen == l->best))
       wlmi_comparison_note(&l->comparison, &r->methods[index]);
   }
-  wlmi_json_string(&more, "arg_type", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : NULL);
-  wlmi_json_real(&more, "sum_us", "%.3f", wlmi_method_us(method_of(r, r->lines[0].best)));
+  wlmi_json_put(&more, "arg_type=%s sum_us=%.3f", l->op->want_argmax ? wlmi_index_name(l->problem.argmax_type) : "",
+                wlmi_method_us(method_of(r, r->lines[0].best)));
   if (is_sddmm) {
     const wlmi_method *sddmm = l->baseline_count ? &r->methods[l->baselines] : NULL;
-    wlmi_json_real(&more, "cusparse_sddmm_us", "%.3f", wlmi_method_us(sddmm));
-    wlmi_json_string(&more, "cusparse_sddmm_error", sddmm ? sddmm->failure : NULL);
-    wlmi_json_real(&more, "cusparse_sddmm_preprocess_us", "%.1f",
-                   sddmm && !sddmm->failure ? 1e6 * l->preprocess[0] : (double)NAN);
+    wlmi_json_put(&more, "cusparse_sddmm_us=%.3f cusparse_sddmm_error=%s cusparse_sddmm_preprocess_us=%.1f",
+                  wlmi_method_us(sddmm), sddmm && sddmm->failure ? sddmm->failure : "",
+                  sddmm && !sddmm->failure ? 1e6 * l->preprocess[0] : (double)NAN);
   }
   wlmi_core_result result = {.op = l->op->name,
                              .bench = r->bench,

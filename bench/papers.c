@@ -91,9 +91,8 @@ static void write_line(const struct run *run, wlmi_text *line) {
   put_steps(run, line, "spread", spread);
   wlmi_json_string(line, "best", steps[run->best - run->methods].name);
   put_strings(run, line, "variants", 0);
-  wlmi_json_real(line, "max_rel_err", "%.3g", run->max_rel_err);
-  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(run->comparison.verifier));
-  wlmi_json_integer(line, "calls", run->calls);
+  wlmi_json_put(line, "max_rel_err=%.3g checked_rows=%jd calls=%jd", run->max_rel_err,
+                wlmi_verifier_rows(run->comparison.verifier), run->calls);
   put_strings(run, line, "failed", 1);
   wlmi_results_end(line);
 }

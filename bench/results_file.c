@@ -59,16 +59,12 @@ void wlmi_results_close(wlmi_results *results) {
 
 void wlmi_results_begin(wlmi_text *line, const wlmi_bench_case *bench) {
   wlmi_json_open(line, NULL, '{');
-  wlmi_json_string(line, "suite", bench->suite->name);
-  wlmi_json_string(line, "device", wlm_context_device_name(bench->context));
-  wlmi_json_string(line, "matrix", bench->matrix);
+  wlmi_json_put(line, "suite=%s device=%s matrix=%s", bench->suite->name, wlm_context_device_name(bench->context),
+                bench->matrix);
 }
 
 void wlmi_results_put_matrix(wlmi_text *line, const wlmi_csr_host *a, int64_t n) {
-  wlmi_json_integer(line, "rows", a->rows);
-  wlmi_json_integer(line, "cols", a->cols);
-  wlmi_json_integer(line, "nnz", a->nnz);
-  wlmi_json_integer(line, "n", n);
+  wlmi_json_put(line, "rows=%jd cols=%jd nnz=%jd n=%jd", a->rows, a->cols, a->nnz, n);
 }
 
 void wlmi_results_end(wlmi_text *line) {

@@ -104,26 +104,19 @@ static void write_line(const struct round *round, wlmi_text *line) {
   const wlmi_method *methods = round->methods, *baseline = &methods[CUSPARSE];
   wlmi_results_begin(line, round->bench);
   wlmi_results_put_matrix(line, a, round->bench->n);
-  wlmi_json_string(line, "strategy", round->strategy->name);
-  wlmi_json_integer(line, "s", round->problem.sampling.width);
-  wlmi_json_real(line, "us", "%.3f", wlmi_method_us(&methods[SAMPLED]));
-  wlmi_json_real(line, "spread", "%.4f", methods[SAMPLED].spread);
-  wlmi_json_real(line, "kept_share", "%.6f", kept_share(round));
-  wlmi_json_real(line, "best_cusparse_us", "%.3f", wlmi_method_us(baseline));
-  wlmi_json_string(line, "best_cusparse", baseline->failure ? NULL : baseline->name);
-  wlmi_json_string(line, "cusparse_error", baseline->failure);
-  wlmi_json_real(line, "exact_us", "%.3f", wlmi_method_us(&methods[EXACT]));
-  wlmi_json_string(line, "exact_variant", methods[EXACT].name);
-  wlmi_json_string(line, "variant", methods[SAMPLED].name);
-  wlmi_json_real(line, "presampled_us", "%.3f", wlmi_method_us(&methods[PRESAMPLED]));
-  wlmi_json_string(line, "presampled_variant", methods[PRESAMPLED].name);
-  wlmi_json_real(line, "gather_gbs", "%.1f",
-                 wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, methods[SAMPLED].seconds));
-  wlmi_json_real(line, "max_rel_err", "%.3g", methods[SAMPLED].max_rel_err);
-  wlmi_json_real(line, "presampled_max_rel_err", "%.3g", methods[PRESAMPLED].max_rel_err);
-  wlmi_json_integer(line, "checked_rows", wlmi_verifier_rows(sampled->verifier));
-  wlmi_json_integer(line, "candidates", sampled->candidates);
-  wlmi_json_integer(line, "calls", round->calls);
+  wlmi_json_put(line, "strategy=%s s=%jd us=%.3f spread=%.4f kept_share=%.6f best_cusparse_us=%.3f best_cusparse=%s",
+                round->strategy->name, round->problem.sampling.width, wlmi_method_us(&methods[SAMPLED]),
+                methods[SAMPLED].spread, kept_share(round), wlmi_method_us(baseline),
+                baseline->failure ? "" : baseline->name);
+  wlmi_json_put(
+      line,
+      "cusparse_error=%s exact_us=%.3f exact_variant=%s variant=%s presampled_us=%.3f presampled_variant=%s "
+      "gather_gbs=%.1f max_rel_err=%.3g presampled_max_rel_err=%.3g checked_rows=%jd candidates=%jd calls=%jd",
+      baseline->failure, wlmi_method_us(&methods[EXACT]), methods[EXACT].name, methods[SAMPLED].name,
+      wlmi_method_us(&methods[PRESAMPLED]), methods[PRESAMPLED].name,
+      wlmi_gather_gbs(&sampled->operands.spec, a->rows, round->kept.nnz, methods[SAMPLED].seconds),
+      methods[SAMPLED].max_rel_err, methods[PRESAMPLED].max_rel_err, wlmi_verifier_rows(sampled->verifier),
+      sampled->candidates, round->calls);
   wlmi_comparison_put_failures(sampled, "failed", line);
   wlmi_comparison_put_failures(&round->comparisons[PRESAMPLED], "presampled_failed", line);
   wlmi_results_end(line);

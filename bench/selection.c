@@ -233,16 +233,12 @@ static void write_lines(const struct round *r, wlmi_text *line) {
     const wlmi_decision *d = &r->decisions[mode];
     const wlmi_method *chosen = method_of(r, d->variant);
     wlmi_results_begin(line, r->bench);
-    wlmi_json_integer(line, "n", r->bench->n);
-    wlmi_json_string(line, "mode", modes[mode]);
-    wlmi_json_real(line, "us", "%.3f", wlmi_method_us(chosen));
-    wlmi_json_real(line, "best_us", "%.3f", wlmi_method_us(best));
-    wlmi_json_real(line, "best_fixed_us", "%.3f", wlmi_method_us(method_of(r, r->state->fixed)));
-    wlmi_json_string(line, "variant", d->variant);
-    wlmi_json_string(line, "best_variant", best ? best->name : NULL);
-    wlmi_json_string(line, "source", wlmi_step_name(d->step));
-    wlmi_json_real(line, "distance", "%.3f", d->distance);
-    wlmi_json_real(line, "predicted_us", "%.3f", d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
+    wlmi_json_put(line,
+                  "n=%jd mode=%s us=%.3f best_us=%.3f best_fixed_us=%.3f variant=%s best_variant=%s source=%s "
+                  "distance=%.3f predicted_us=%.3f",
+                  r->bench->n, modes[mode], wlmi_method_us(chosen), wlmi_method_us(best),
+                  wlmi_method_us(method_of(r, r->state->fixed)), d->variant, best ? best->name : "",
+                  wlmi_step_name(d->step), d->distance, d->predicted > 0 ? 1e6 * d->predicted : (double)NAN);
     wlmi_results_end(line);
   }
 }

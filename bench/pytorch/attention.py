@@ -20,7 +20,7 @@ from torch import Tensor
 import warploom.torch
 from bench.pytorch import rivals
 from bench.pytorch.cases import Settings, Suite
-from bench.pytorch.compare import compare, largest_difference, parts
+from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, by_graph
 from bench.pytorch.models import layer
 from bench.pytorch.steps import run_as_in_pyg
@@ -132,8 +132,7 @@ def _run_case(case: Case, inputs: Inputs, settings: Settings) -> Line:
     first = first_calls({**functions, **others}, device)
     for name in ("warploom", "pyg"):  # the second call keeps the graph
         functions[name]()
-    error = largest_difference(*(parts(functions[name]()) for name in ("warploom", "pyg")))
-    wrong = compare({**functions, **others})
+    errors, wrong = compare({**functions, **others})
     functions.update({name: other for name, other in others.items() if name not in wrong})
     peaks = {name: peak_memory(function, device) for name, function in functions.items()}
     if case.direction == "forward":
@@ -153,7 +152,7 @@ def _run_case(case: Case, inputs: Inputs, settings: Settings) -> Line:
         "pyg_peak_mb": peaks["pyg"],
         "pyg_compiled_us": times.get("compiled"),
         **{f"{part}_us": times.get(part) for part in parts},
-        "error": error,
+        "error": errors["warploom"],
         "first_ms": first,
         "rivals": {name: {"us": times.get(name), "peak_mb": peaks.get(name)} for name in others},
         "failed": wrong | failed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from torch import Tensor
@@ -35,30 +35,30 @@ def largest_error(found: Sequence[float], expected: Sequence[float]) -> float:
     return max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(found, expected))
 
 
-def parts(result: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
+def _parts(result: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
     return [result] if isinstance(result, Tensor) else result
 
 
-def compare(results: dict[str, Callable[[], Tensor | Sequence[Tensor]]]) -> dict[str, str]:
-    """Compare results, or each of several tensors, with PyG's. Returns why baselines fail.
+def compare(
+    results: Mapping[str, Callable[[], Tensor | Sequence[Tensor]]], tolerance: float = TOLERANCE
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Compare results, or each of several tensors, with PyG's. Returns the largest differences, and
+    why baselines fail.
 
     Raises ArithmeticError if warploom's result differs.
     """
-    expected = parts(results["pyg"]())
+    expected = _parts(results["pyg"]())
+    errors: dict[str, float] = {}
     failed: dict[str, str] = {}
-    for name, function in results.items():
-        if name == "pyg":
-            continue
+    for name in (name for name in results if name != "pyg"):
         try:
-            found = largest_difference(parts(function()), expected)
+            errors[name] = largest_difference(_parts(results[name]()), expected)
+            if not errors[name] <= tolerance:
+                by = f"{errors[name]:.2g}"
+                raise ArithmeticError(f"the result differs from PyG's by {by} of its norm")
         except Exception as error:
             if name == "warploom":
                 raise
-            failed[name] = describe(error)
-            continue
-        if not found <= TOLERANCE:
-            reason = f"the result differs from PyG's by {found:.2g} of its norm"
-            if name == "warploom":
-                raise ArithmeticError(reason)
-            failed[name] = reason
-    return failed
+            is_wrong = isinstance(error, ArithmeticError)
+            failed[name] = str(error) if is_wrong else describe(error)
+    return errors, failed

@@ -201,7 +201,7 @@ def run_case(case: Case, bench: Workbench) -> Line:
     trainings = _trainings(case, bench)
     for training in trainings.values():
         training.model.eval()
-    failed = compare({name: training.gradients for name, training in trainings.items()})
+    _, failed = compare({name: training.gradients for name, training in trainings.items()})
     kept = {name: training for name, training in trainings.items() if name not in failed}
     for training in kept.values():
         training.model.train()

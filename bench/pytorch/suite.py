@@ -278,7 +278,7 @@ def _run_case(case: Case, kept: Kept, settings: Settings) -> Line:
     timed, compared = _functions(case, kept)
     is_alone = case.bench not in ("step", "minibatch")
     first = first_calls(timed, kept.device) if is_alone else None
-    failed = compare(compared)
+    failed = compare(compared)[1]
     wanted = {name: function for name, function in timed.items() if name not in failed}
     if case.mode == "eager" and case.bench in ("backward", "attention"):
         wanted["mm"] = mm_step(kept.graph.nodes, kept.device)

@@ -128,7 +128,7 @@ def test_command(tmp_path, capsys):
 
 def test_each_tensor_is_compared():
     ones = torch.ones(3)
-    found = compare(
+    errors, found = compare(
         {
             "pyg": lambda: [ones, ones],
             "warploom": lambda: [ones, ones],
@@ -142,6 +142,7 @@ def test_each_tensor_is_compared():
         "broken": "the result differs from PyG's by nan of its norm",
         "short": "ValueError: 1 tensors instead of 2",
     }
+    assert errors["warploom"] == 0 and errors["other"] == pytest.approx(0.5)
     with pytest.raises(ArithmeticError, match="by 2 of its norm"):
         compare({"pyg": lambda: [ones, ones], "warploom": lambda: [ones, -ones]})
 
