@@ -256,7 +256,7 @@ def _functions(
         b = ways.operand(case.n)
         upstream = None if case.bench == "spmm" else ways.operand(case.n).flip(0)
         timed = {
-            name: call_of(way, [b], upstream)
+            name: partial(way, b) if upstream is None else call_of(way, [b], upstream)
             for name, way in ways.ways(case.reduce, kept.settings.compiled).items()
             if rivals.takes_part(name, case.mode)
         }

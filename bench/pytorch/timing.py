@@ -29,10 +29,6 @@ def synchronise(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
 def capture(function: Function, calls: int = 1) -> Function:
     """Capture `calls` calls as a CUDA graph; returns its replay. The function has run before."""
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
