@@ -10,40 +10,31 @@
 #include <stdio.h>
 
 #include "bench/blocks.h"
+#include "bench/comparison.h"
 #include "bench/results_file.h"
-#include "bench/suite.h"
 #include "core/base/memory.h"
 #include "core/problem/sampling.h"
 #include "runtime/context.h"
 #include "tuner/timing.h"
 #include "tuner/verify.h"
 
-enum { BATCHES = 34, METHODS = 1 + WLMI_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, PARTS = 4 };
+enum { BATCHES = 34, METHODS = 1 + WLMI_CUSPARSE_ALGORITHMS, WARM_UPS = 2, ALL_LAYERS = -1, LAYERS = 3 };
 enum { NAN_BYTE = 0xFF, LARGE_BYTE = 0x7E, BASELINE_LEEWAY = 16 };
-static const wlmi_neighbour_options sampling = {1024, 3, {15, 10, 5}};
-
-struct timed_method {
-  wlmi_block_method method;
-  char failure[256]; /* why it is left out; "" = it takes part */
-  double max_rel_err;
-  double seconds[PARTS], spread[PARTS]; /* of one block: of all, then of each layer */
-};
+static const wlmi_neighbour_options sampling = {1024, LAYERS, {15, 10, 5}};
 
 struct round {
   const wlmi_bench_case *bench;
   wlmi_device *device;
   wlmi_bench_stream stream;
   wlmi_block_set set;
-  float *b, *c; /* most_cols x n */
-  struct timed_method timed_methods[METHODS];
+  float *b, *c;                       /* most_cols x n */
+  wlmi_block_method methods[METHODS]; /* ours, then the baselines */
+  wlmi_method results[METHODS];       /* of them: error, and time of one of all blocks */
+  double seconds[METHODS][LAYERS];    /* of one block of a layer */
   int count;
 };
 
 /* ---- setting up -------------------------------------------------------------------------------------- */
-
-static void fail(struct timed_method *timed_method) {
-  snprintf(timed_method->failure, sizeof timed_method->failure, "%s", wlm_error_detail());
-}
 
 static wlm_status make_operands(struct round *r) {
   const int64_t count = r->set.most_cols * r->bench->n;
@@ -62,26 +53,32 @@ done:
   return status;
 }
 
-static void enter_baseline(struct round *r, wlm_status status) {
-  if (status != WLM_OK) fail(&r->timed_methods[r->count]);
-  r->count++;
+/* Adds the method that was set up last, with this status. */
+static void enter(struct round *r, wlm_status status) {
+  wlmi_method *result = &r->results[r->count];
+  snprintf(result->name, sizeof result->name, "%s", r->methods[r->count++].name);
+  if (status != WLM_OK) wlmi_method_give_up(result, status);
 }
 
 static wlm_status set_up(struct round *r) {
   WLM_CHECK(wlmi_bench_stream_open(r->device, &r->stream));
   WLM_CHECK(wlmi_block_set_create(r->bench->context, r->bench->csr, &sampling, BATCHES, r->bench->seed, &r->set));
   WLM_CHECK(make_operands(r));
-  r->timed_methods[r->count++].method = wlmi_block_warploom(r->bench->context);
+  r->methods[0] = wlmi_block_warploom(r->bench->context);
+  enter(r, WLM_OK);
   if (r->device->info.limits.target == WLMI_TARGET_HOST)
-    enter_baseline(r, wlmi_block_openmp(&r->timed_methods[r->count].method));
+    enter(r, wlmi_block_openmp(&r->methods[r->count]));
   else
     for (int algorithm = 0; algorithm < WLMI_CUSPARSE_ALGORITHMS; algorithm++)
-      enter_baseline(r, wlmi_block_cusparse(&r->stream, algorithm, &r->timed_methods[r->count].method));
+      enter(r, wlmi_block_cusparse(&r->stream, algorithm, &r->methods[r->count]));
   return WLM_OK;
 }
 
 static void tear_down(struct round *r) {
-  for (int i = 0; i < r->count; i++) wlmi_block_method_release(&r->timed_methods[i].method);
+  for (int i = 0; i < r->count; i++) {
+    wlmi_block_method_release(&r->methods[i]);
+    wlmi_method_release(&r->results[i]);
+  }
   r->device->ops->release(r->device, r->b);
   r->device->ops->release(r->device, r->c);
   wlmi_block_set_release(&r->set);
@@ -102,18 +99,19 @@ static wlmi_block_product product_of(const struct round *r, int transpose, int64
 /* Runs a method once and compares the result with float64. Before, C is full of NaN; for a baseline of large finite
  * numbers, because it may multiply the old C by 0. A baseline has 16 times the tolerance, because it may round more
  * often. */
-static wlm_status check(const struct round *r, struct timed_method *e, const wlmi_operands *operands,
-                        wlmi_verifier *verifier, const wlmi_block_product *product) {
+static wlm_status check(struct round *r, int i, const wlmi_operands *operands, wlmi_verifier *verifier,
+                        const wlmi_block_product *product) {
+  const wlmi_block_method *method = &r->methods[i];
   const wlmi_device_ops *ops = r->device->ops;
   const wlmi_buffer *c = &operands->output[0].buffer;
   double error = 0;
-  wlmi_verifier_set_leeway(verifier, e->method.is_ours ? 1 : BASELINE_LEEWAY);
-  WLM_CHECK(ops->fill(r->device, c->memory, e->method.is_ours ? NAN_BYTE : LARGE_BYTE, c->size));
+  wlmi_verifier_set_leeway(verifier, method->is_ours ? 1 : BASELINE_LEEWAY);
+  WLM_CHECK(ops->fill(r->device, c->memory, method->is_ours ? NAN_BYTE : LARGE_BYTE, c->size));
   WLM_CHECK(ops->synchronize(r->device, NULL)); /* fill uses another stream */
-  WLM_CHECK(e->method.multiply(e->method.user, product));
+  WLM_CHECK(method->multiply(method->user, product));
   WLM_CHECK(ops->synchronize(r->device, r->stream.handle));
   const wlm_status status = wlmi_verify_result(verifier, &error);
-  e->max_rel_err = fmax(e->max_rel_err, error);
+  r->results[i].max_rel_err = fmax(r->results[i].max_rel_err, error);
   return status;
 }
 
@@ -132,11 +130,10 @@ static wlm_status check_all(struct round *r, int transpose, int64_t block) {
   product.b = wlmi_operands_find(&operands, "b")->buffer.memory;
   product.c = operands.output[0].buffer.memory;
   for (int i = 0; i < r->count; i++) {
-    struct timed_method *e = &r->timed_methods[i];
-    if (!e->failure[0]) status = check(r, e, &operands, verifier, &product);
+    if (!r->results[i].failure) status = check(r, i, &operands, verifier, &product);
     if (status == WLM_OK) continue;
-    if (e->method.is_ours) goto done;
-    fail(e);
+    if (r->methods[i].is_ours) goto done;
+    wlmi_method_give_up(&r->results[i], status);
     status = WLM_OK;
   }
 done:
@@ -168,23 +165,25 @@ static wlm_status run_blocks(const struct round *r, const wlmi_block_method *met
 
 /* Times those that take part, interleaved; `layer` as above. */
 static wlm_status time_all(struct round *r, int transpose, int layer) {
-  const int samples = r->bench->samples, part = layer == ALL_LAYERS ? 0 : 1 + layer;
+  const int samples = r->bench->samples;
   double *seconds = NULL, ignored;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array((int64_t)METHODS * samples, sizeof *seconds, "samples", (void **)&seconds));
   for (int s = -WARM_UPS; s < samples; s++)
     for (int i = 0; i < r->count; i++) {
-      struct timed_method *e = &r->timed_methods[i];
-      if (e->failure[0]) continue;
-      status = run_blocks(r, &e->method, transpose, layer, s < 0 ? &ignored : &seconds[i * samples + s]);
+      if (r->results[i].failure) continue;
+      status = run_blocks(r, &r->methods[i], transpose, layer, s < 0 ? &ignored : &seconds[i * samples + s]);
       if (status == WLM_OK) continue;
-      if (e->method.is_ours) goto done;
-      fail(e);
+      if (r->methods[i].is_ours) goto done;
+      wlmi_method_give_up(&r->results[i], status);
     }
-  for (int i = 0; i < r->count; i++)
-    if (!r->timed_methods[i].failure[0])
-      wlmi_timing_summarise(seconds + (int64_t)i * samples, samples, &r->timed_methods[i].seconds[part],
-                            &r->timed_methods[i].spread[part]);
+  for (int i = 0; i < r->count; i++) {
+    wlmi_method *result = &r->results[i];
+    if (result->failure) continue;
+    wlmi_timing_summarise(seconds + (int64_t)i * samples, samples,
+                          layer == ALL_LAYERS ? &result->seconds : &r->seconds[i][layer],
+                          layer == ALL_LAYERS ? &result->spread : &ignored);
+  }
   status = WLM_OK;
 done:
   wlmi_free(seconds);
@@ -193,60 +192,39 @@ done:
 
 /* ---- what is written --------------------------------------------------------------------------------------- */
 
-static double us_of(const struct timed_method *timed_method, int part) {
-  return timed_method && !timed_method->failure[0] ? 1e6 * timed_method->seconds[part] : NAN;
-}
-
-/* The fastest baseline over all blocks; NULL if none takes part. */
-static const struct timed_method *quickest_baseline(const struct round *r) {
-  const struct timed_method *best = NULL;
-  for (int i = 1; i < r->count; i++)
-    if (!r->timed_methods[i].failure[0] && (!best || r->timed_methods[i].seconds[0] < best->seconds[0]))
-      best = &r->timed_methods[i];
-  return best;
+static double us_of_layer(const struct round *r, const wlmi_method *result, int layer) {
+  return result && !result->failure ? 1e6 * r->seconds[result - r->results][layer] : NAN;
 }
 
 static void write_means(const struct wlmi_block_means *means, wlmi_text *line) {
   wlmi_json_put(line, "rows_mean=%.1f cols_mean=%.1f nnz_mean=%.1f", means->rows, means->cols, means->nnz);
 }
 
-static void write_layers(const struct round *r, const struct timed_method *baseline, wlmi_text *line) {
+static void write_layers(const struct round *r, const wlmi_method *baseline, wlmi_text *line) {
   wlmi_json_open(line, "layers", '[');
   for (int layer = 0; layer < r->set.layers; layer++) {
     wlmi_json_open(line, NULL, '{');
     write_means(&r->set.means[layer], line);
-    wlmi_json_put(line, "us=%.3f baseline_us=%.3f", us_of(&r->timed_methods[0], 1 + layer), us_of(baseline, 1 + layer));
+    wlmi_json_put(line, "us=%.3f baseline_us=%.3f", us_of_layer(r, r->results, layer), us_of_layer(r, baseline, layer));
     wlmi_json_close(line, '}');
   }
   wlmi_json_close(line, ']');
 }
 
-static void write_baselines(const struct round *r, wlmi_text *line) {
-  wlmi_json_open(line, "baselines", '{');
-  for (int i = 1; i < r->count; i++)
-    wlmi_json_real(line, r->timed_methods[i].method.name, "%.3f", us_of(&r->timed_methods[i], 0));
-  wlmi_json_close(line, '}');
-  wlmi_json_open(line, "failed", '{');
-  for (int i = 1; i < r->count; i++)
-    if (r->timed_methods[i].failure[0])
-      wlmi_json_string(line, r->timed_methods[i].method.name, r->timed_methods[i].failure);
-  wlmi_json_close(line, '}');
-}
-
 static void write_line(const struct round *r, const char *direction, wlmi_text *line) {
-  const struct timed_method *ours = &r->timed_methods[0], *baseline = quickest_baseline(r);
+  const wlmi_method *ours = r->results, *baseline = wlmi_methods_quickest(ours + 1, r->count - 1);
   const int on_host = r->device->info.limits.target == WLMI_TARGET_HOST;
   wlmi_results_begin(line, r->bench);
   wlmi_json_put(line,
                 "graph=%s n=%jd direction=%s us=%.3f cusparse_us=%.3f openmp_us=%.3f baseline=%s spread=%.4f "
                 "baseline_spread=%.4f blocks=%jd",
-                r->bench->matrix, r->bench->n, direction, us_of(ours, 0), on_host ? (double)NAN : us_of(baseline, 0),
-                on_host ? us_of(baseline, 0) : (double)NAN, baseline ? baseline->method.name : "", ours->spread[0],
-                baseline ? baseline->spread[0] : (double)NAN, r->set.count);
+                r->bench->matrix, r->bench->n, direction, wlmi_method_us(ours),
+                on_host ? (double)NAN : wlmi_method_us(baseline), on_host ? wlmi_method_us(baseline) : (double)NAN,
+                baseline ? baseline->name : "", ours->spread, baseline ? baseline->spread : (double)NAN, r->set.count);
   write_means(&r->set.all, line);
   write_layers(r, baseline, line);
   wlmi_json_real(line, "max_rel_err", "%.3g", ours->max_rel_err);
-  write_baselines(r, line);
+  wlmi_results_put_methods(line, "baselines", "failed", ours + 1, r->count - 1);
   wlmi_results_end(line);
 }
 
@@ -257,9 +235,10 @@ static wlm_status run(const wlmi_bench_case *bench, wlmi_text *line) {
   WLM_TRY(set_up(&r));
   for (int transpose = 0; transpose < 2; transpose++) {
     for (int i = 0; i < r.count; i++) {
-      r.timed_methods[i].max_rel_err = 0;
-      if (r.timed_methods[i].method.user)
-        r.timed_methods[i].failure[0] = 0; /* a method may fail in one direction only */
+      r.results[i].max_rel_err = 0;
+      if (!r.methods[i].user) continue;
+      wlmi_method_free_failure(r.results[i].failure); /* a method may fail in one direction only */
+      r.results[i].failure = NULL;
     }
     for (int layer = 0; layer < r.set.layers; layer++) WLM_TRY(check_all(&r, transpose, layer));
     for (int layer = ALL_LAYERS; layer < r.set.layers; layer++) WLM_TRY(time_all(&r, transpose, layer));
