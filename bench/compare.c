@@ -8,6 +8,7 @@
 #include "bench/comparison.h"
 #include "bench/cusparse_library.h"
 #include "bench/host_baselines.h"
+#include "bench/results_file.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "runtime/context.h"
@@ -130,16 +131,11 @@ static void put_row(const comparison *c, int i, wlmi_table *table) {
     wlmi_text_puts(&label, "OpenMP loop");
   else
     wlmi_text_printf(&label, "cuSPARSE%s", strstr(method->name, "_nopre") ? "" : ", preprocessed");
-  wlmi_table_text(table, label.data);
-  wlmi_table_text(table, method->name);
+  const double us = wlmi_method_us(method), once = c->once[i] > 0 ? 1e6 * c->once[i] : NAN;
+  wlmi_table_add(table, "%s %s %.2f %.3f %.1f %.2f %.1e %s", label.data, method->name, us,
+                 method->failure ? (double)NAN : method->spread, once, us / wlmi_method_us(c->methods),
+                 method->failure ? (double)NAN : method->max_rel_err, method->failure);
   wlmi_text_release(&label);
-  const double us = method->failure ? NAN : 1e6 * method->seconds;
-  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", us);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.3f", method->failure ? NAN : method->spread);
-  wlmi_table_real(table, c->once[i] > 0 ? "%.1f" : "-", c->once[i] > 0 ? 1e6 * c->once[i] : NAN);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.2f", method->seconds / c->methods[0].seconds);
-  wlmi_table_real(table, isnan(us) ? "-" : "%.1e", method->failure ? NAN : method->max_rel_err);
-  wlmi_table_text(table, method->failure);
 }
 
 /* Whether it was tuned at all, or for other N alone. */

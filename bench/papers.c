@@ -55,20 +55,10 @@ static wlm_status measure(struct run *run) {
 
 /* ---- output ------------------------------------------------------------------------------------- */
 
-/* NaN for a step that did not run. */
-static double gflops(const struct run *run, int step) {
-  return 2e-3 * (double)run->comparison.operands.a.nnz * (double)run->bench->n / wlmi_method_us(&run->methods[step]);
-}
-static double microseconds(const struct run *run, int step) { return wlmi_method_us(&run->methods[step]); }
-static double spread(const struct run *run, int step) {
-  return run->methods[step].failure ? NAN : run->methods[step].spread;
-}
-
-/* "name":{"algorithm1":1.5,"crc":null,...} */
-static void put_steps(const struct run *run, wlmi_text *line, const char *name,
-                      double (*figure)(const struct run *run, int step)) {
+/* "name":{"algorithm1":1.5,"crc":null,...}; NaN for a step that did not run. */
+static void put_steps(wlmi_text *line, const char *name, const double figures[STEPS]) {
   wlmi_json_open(line, name, '{');
-  for (int i = 0; i < STEPS; i++) wlmi_json_real(line, steps[i].name, "%.4f", figure(run, i));
+  for (int i = 0; i < STEPS; i++) wlmi_json_real(line, steps[i].name, "%.4f", figures[i]);
   wlmi_json_close(line, '}');
 }
 
@@ -84,11 +74,17 @@ static void put_strings(const struct run *run, wlmi_text *line, const char *name
 
 static void write_line(const struct run *run, wlmi_text *line) {
   const wlmi_csr_host *a = &run->comparison.operands.a;
+  double gflops[STEPS], us[STEPS], spread[STEPS];
+  for (int i = 0; i < STEPS; i++) {
+    us[i] = wlmi_method_us(&run->methods[i]);
+    gflops[i] = 2e-3 * (double)a->nnz * (double)run->bench->n / us[i];
+    spread[i] = run->methods[i].failure ? NAN : run->methods[i].spread;
+  }
   wlmi_results_begin(line, run->bench);
   wlmi_results_put_matrix(line, a, run->bench->n);
-  put_steps(run, line, "gflops", gflops);
-  put_steps(run, line, "us", microseconds);
-  put_steps(run, line, "spread", spread);
+  put_steps(line, "gflops", gflops);
+  put_steps(line, "us", us);
+  put_steps(line, "spread", spread);
   wlmi_json_string(line, "best", steps[run->best - run->methods].name);
   put_strings(run, line, "variants", 0);
   wlmi_json_put(line, "max_rel_err=%.3g checked_rows=%jd calls=%jd", run->max_rel_err,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -36,53 +36,33 @@ class _Layer(MessagePassing):  # type: ignore[misc]
         return self.propagate(edge_index, **operands)  # type: ignore[no-any-return]
 
 
-class _Gine(_Layer):
-    def message(self, b_j: Tensor, e: Tensor) -> Tensor:
-        return (b_j + e).relu()
-
-
-class _ResGated(_Layer):
-    def message(self, x_i: Tensor, k_j: Tensor, b_j: Tensor) -> Tensor:
-        return (x_i + k_j).sigmoid() * b_j
-
-
-class _Film(_Layer):
-    def message(self, x_i: Tensor, b_j: Tensor, y_i: Tensor) -> Tensor:
-        return (x_i * b_j + y_i).relu()
-
-
-class _Cf(_Layer):
-    def message(self, b_j: Tensor, e: Tensor) -> Tensor:
-        return b_j * e
-
-
-class _Fa(_Layer):
-    def message(self, x_i: Tensor, k_j: Tensor, a: Tensor, b_j: Tensor) -> Tensor:
-        return b_j * ((x_i + k_j).tanh().squeeze(-1) * a).view(-1, 1)
-
-
-class _Pna(_Layer):
-    def message(self, b_j: Tensor) -> Tensor:
-        return b_j
-
-
 class Layer(NamedTuple):
     """A message of warploom and PyG's."""
 
-    pyg: type[Any]
+    message: Callable[..., Tensor]  # PyG's
     expression: str
     operands: tuple[str, ...]
     narrow: tuple[str, ...] = ()  # those of one column
     reduce: tuple[str, ...] = ("sum",)
 
+    def of_pyg(self) -> Any:
+        self.message.__name__ = "message"  # by which PyG finds its arguments
+        kind: Any = type("Layer", (_Layer,), {"message": staticmethod(self.message)})
+        return kind(aggr=self.reduce[0] if len(self.reduce) == 1 else list(self.reduce))
+
 
 LAYERS = {
-    "gine": Layer(_Gine, "relu(b+e)", ("b", "e")),
-    "resgated": Layer(_ResGated, "sigmoid(x+k)*b", ("x", "k", "b")),
-    "film": Layer(_Film, "relu(x*b+y)", ("x", "b", "y")),
-    "cf": Layer(_Cf, "b*e", ("b", "e")),
-    "fa": Layer(_Fa, "tanh(x+k)*a*b", ("x", "k", "a", "b"), ("x", "k", "a")),
-    "pna": Layer(_Pna, "b", ("b",), (), ("mean", "min", "max", "std")),
+    "gine": Layer(lambda b_j, e: (b_j + e).relu(), "relu(b+e)", ("b", "e")),
+    "resgated": Layer(
+        lambda x_i, k_j, b_j: (x_i + k_j).sigmoid() * b_j, "sigmoid(x+k)*b", ("x", "k", "b")
+    ),
+    "film": Layer(lambda x_i, b_j, y_i: (x_i * b_j + y_i).relu(), "relu(x*b+y)", ("x", "b", "y")),
+    "cf": Layer(lambda b_j, e: b_j * e, "b*e", ("b", "e")),
+    "fa": Layer(
+        lambda x_i, k_j, a, b_j: b_j * ((x_i + k_j).tanh().squeeze(-1) * a).view(-1, 1),
+        *("tanh(x+k)*a*b", ("x", "k", "a", "b"), ("x", "k", "a")),
+    ),
+    "pna": Layer(lambda b_j: b_j, "b", ("b",), (), ("mean", "min", "max", "std")),
 }
 
 
@@ -167,8 +147,7 @@ def _bytes(inputs: _Inputs, operands: dict[str, Tensor], out: Tensor, mode: str)
 def _run_case(case: Case, inputs: _Inputs, settings: Settings) -> Line:
     device, layer = inputs.device, LAYERS[case.layer]
     operands = inputs.operands(layer, case.n)
-    plain = layer.pyg(aggr=layer.reduce[0] if len(layer.reduce) == 1 else list(layer.reduce))
-    plain = plain.to(device)
+    plain = layer.of_pyg().to(device)
     own, edge_index = _own(layer, inputs.graph), inputs.edge_index
     with torch.no_grad():
         out = plain(edge_index, **operands)
