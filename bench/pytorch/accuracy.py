@@ -115,7 +115,7 @@ class Workbench:
         self.settings = settings
         self.device = torch.device(settings.device)
         self.name = ""
-        self._graphs: dict[str, Graph] = {}
+        self._graphs: dict[str, Any] = {}
         self._models: dict[tuple[str, int], tuple[nn.Module, float]] = {}
         self._times: dict[tuple[object, ...], Line] = {}
         self._cusparse = cusparse_times(settings.sampled, settings.n)
@@ -130,7 +130,7 @@ class Workbench:
             self.data = load_any(name, self.settings).to(self.device)
             self.name = name
             for line in self._lines:
-                if (line["graph"], line["n"]) == (name, self.settings.n):
+                if (line["graph"], line.get("n")) == (name, self.settings.n):
                     self._remember(line)
         return self.data
 
@@ -145,7 +145,7 @@ class Workbench:
         self._times.setdefault((model, sample, "presampled"), presampled)
         self._times.setdefault(("features",), {"features_metric": line["features_metric"]})
 
-    def graph(self, model: str) -> Graph:
+    def graph(self, model: str) -> Any:
         if model not in self._graphs:
             self._graphs[model] = make_graph(model, self.data.graph, self.device)
         return self._graphs[model]
@@ -160,13 +160,15 @@ class Workbench:
             outputs = model.eval()(graph, data.x)
         return model, metric_of(outputs, data.labels, data.test)
 
+    def make(self, kind: str, layers: int) -> nn.Module:
+        data = self.data
+        return SampledModel(kind, data.x.size(1), self.settings.n, data.classes, layers)
+
     def model(self, kind: str, seed: int) -> Any:
-        key, data, n = (kind, seed), self.data, self.settings.n
-        if key not in self._models:
-            self._models[key] = self._trained(
-                *key, lambda layers: SampledModel(kind, data.x.size(1), n, data.classes, layers)
-            )
-        return self._models[key]
+        """A model that was trained with all edges, and its metric."""
+        if (kind, seed) not in self._models:
+            self._models[kind, seed] = self._trained(kind, seed, partial(self.make, kind))
+        return self._models[kind, seed]
 
     def features_alone(self) -> Line:
         """The metric of a dense network of the same width that sees no graph."""

@@ -22,9 +22,10 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv, SAGEConv
 
 import warploom.pyg
-from bench.pytorch.accuracy import QUICK, N, load_any, recipe_of
+from bench.pytorch import accuracy
+from bench.pytorch.accuracy import QUICK, N
 from bench.pytorch.cases import Settings, Suite
-from bench.pytorch.sampled import metric_of, train
+from bench.pytorch.sampled import metric_of
 from bench.pytorch.timing import synchronise
 from bench.results_file import Line
 from warploom._problem import SAMPLES
@@ -63,43 +64,32 @@ class Stack(nn.Module):
         return x
 
 
-class Workbench:
-    """The data and the trained models of one graph."""
+class Workbench(accuracy.Workbench):
+    """The data and the models of layers of PyG."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.device = settings, torch.device(settings.device)
-        self.name = ""
+        super().__init__(settings)
+        self._tried: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
 
-    def open(self, name: str) -> None:
-        if self.name == name:
-            return
-        self.name = name
-        self.data = load_any(name, self.settings).to(self.device)
-        self.edge_index = torch.from_numpy(self.data.graph.edges()).to(self.device)
-        self._models: dict[tuple[str, int], Stack] = {}
-        self._tried: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    def graph(self, model: str) -> Any:
+        if "" not in self._graphs:
+            self._graphs[""] = torch.from_numpy(self.data.graph.edges()).to(self.device)
+        return self._graphs[""]
 
-    def model(self, kind: str, seed: int) -> Stack:
-        """A model that was trained with all edges."""
-        if (kind, seed) not in self._models:
-            data, recipe = self.data, recipe_of(self.name)
-            torch.manual_seed(seed)
-            made = Stack(kind, data.x.size(1), self.settings.n, data.classes, recipe.layers)
-            graph: Any = self.edge_index
-            train(made.to(self.device), graph, data, recipe, seed)
-            self._models[kind, seed] = made.eval()
-        return self._models[kind, seed]
+    def make(self, kind: str, layers: int) -> nn.Module:
+        data = self.data
+        return Stack(kind, data.x.size(1), self.settings.n, data.classes, layers)
 
     def infer(self, model: nn.Module) -> Tensor:
         with torch.no_grad():
-            return model(self.edge_index, self.data.x)  # type: ignore[no-any-return]
+            return model(self.graph(""), self.data.x)  # type: ignore[no-any-return]
 
     def test_metric(self, model: nn.Module) -> float:
         return metric_of(self.infer(model), self.data.labels, self.data.test)
 
     def best_us(self, case: Case, found: Sampling, exact_us: float, least: float) -> float:
         """The least time of a setting, of all, whose metric on the test nodes is at least this."""
-        key, model = (case.model, case.seed), self.model(case.model, case.seed)
+        key, model = (self.name, case.model, case.seed), self.model(case.model, case.seed)[0]
         if key not in self._tried:
             self._tried[key] = []
             for setting in _settings(found, self.settings.widths):
@@ -136,11 +126,9 @@ def _settings(found: Sampling, widths: tuple[int, ...]) -> Iterator[Sampling]:
 
 
 def run_case(case: Case, bench: Workbench) -> Line:
-    bench.open(case.graph)
-    data = bench.data
+    data = bench.open(case.graph)
     with warploom.pyg.accelerate(wait=True):
-        model = bench.model(case.model, case.seed)
-        exact = bench.test_metric(model)
+        model, exact = bench.model(case.model, case.seed)
         mask = torch.zeros(data.graph.nodes, dtype=torch.bool, device=bench.device)
         mask[data.val] = True
         given = SimpleNamespace(val_mask=mask, y=data.labels)
