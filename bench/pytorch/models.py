@@ -63,30 +63,28 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, edges: Any, *more: Any) -> Tensor:
         for number, one in enumerate(self.layers):
-            x = one(x.relu() if number else x, edges, *more)
+            x = one(self.between(x) if number else x, edges, *more)
         return x
 
+    def between(self, x: Tensor) -> Tensor:
+        return x.relu()
 
-class Model(nn.Module):
+
+class Model(Stack):
     """`layers` hidden layers of `hidden` features, and one more whose outputs are the classes."""
 
     def __init__(
         self, kind: str, layers: int, inputs: int, hidden: int, classes: int, dropout: float = 0.5
     ) -> None:
-        super().__init__()
-        widths = [inputs, *[hidden] * layers, classes]
-        self.dropout = dropout
-        self.layers = nn.ModuleList(
-            layer(kind, width, following, **({"cached": True} if kind == "gcn" else {}))
-            for width, following in zip(widths, widths[1:])
+        widths, options = [inputs, *[hidden] * layers, classes], {"cached": True}
+        super().__init__(
+            layer(kind, *size, **(options if kind == "gcn" else {}))
+            for size in zip(widths, widths[1:])
         )
+        self.dropout = dropout
 
-    def forward(self, x: Tensor, edges: Any) -> Tensor:
-        for number, one in enumerate(self.layers):
-            if number:
-                x = functional.dropout(x.relu(), self.dropout, self.training)
-            x = one(x, edges)
-        return x
+    def between(self, x: Tensor) -> Tensor:
+        return functional.dropout(x.relu(), self.dropout, self.training)
 
 
 def edges_of(kind: str, edges: Indices, nodes: int) -> Indices:
