@@ -289,8 +289,7 @@ class Trainer:
         bench = self.bench
         data, recipe = bench.open(case.graph), recipe_of(case.graph)
         torch.manual_seed(case.seed)
-        model = SampledModel(case.model, data.x.size(1), case.n, data.classes, recipe.layers)
-        model.to(bench.device)
+        model = bench.make(case.model, recipe.layers).to(bench.device)
         graph = bench.graph(case.model)
         key = case.graph, case.model, sample
         if key not in self._warm:  # compiles kernels and makes plans

@@ -29,16 +29,8 @@ from bench.results_file import Line
 from warploom import pyg
 from warploom.torch import _attention
 
-GRAPHS = (
-    "cora",
-    "pubmed",
-    "amazon-computers",
-    "email-Enron",
-    "tolokers",
-    "blogcatalog-10k",
-    "twin:products,scale=0.1",
-    "twin:reddit,scale=0.1",
-)
+PUBLISHED = ("cora", "pubmed", "amazon-computers", "email-Enron", "tolokers")
+GRAPHS = (*PUBLISHED, "blogcatalog-10k", "twin:products,scale=0.1", "twin:reddit,scale=0.1")
 LAYERS = ("gat", "gatv2", "transformer")
 HEADS = ((1, 64), (8, 8), (4, 32))
 DIRECTIONS = ("forward", "step")

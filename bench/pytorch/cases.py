@@ -51,7 +51,7 @@ class Settings:
     splits: tuple[str, ...] = ("auto",)
     n: int = 64  # columns of features and results
     features: int = 0
-    seeds: int = 10
+    seeds: int = 10  # of trainings, or the first nodes of a batch
     batches: int = 0
     warm_up: int = 0  # steps before those that are timed
     steps: int = 0

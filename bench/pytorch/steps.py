@@ -57,6 +57,7 @@ class Training:
         return loss.detach()
 
     def differentiate(self, loss: Tensor) -> None:
+        """Compute the gradients, which the step takes then."""
         loss.backward()  # type: ignore[no-untyped-call]
 
 

@@ -18,7 +18,7 @@ from torch_geometric.utils import scatter, softmax
 
 import warploom.torch
 from bench.pytorch import rivals, steps
-from bench.pytorch.attention import Inputs
+from bench.pytorch.attention import PUBLISHED, Inputs
 from bench.pytorch.cases import Settings, Suite
 from bench.pytorch.compare import compare
 from bench.pytorch.graphs import Csr, OneGraph, by_graph
@@ -28,15 +28,8 @@ from warploom.torch import Graph, spmm
 from warploom.torch._internals import limit_recompiles
 
 RIVALS = ("torch_sparse", "pyg", "scatter", "scatter_compiled", "cudnn", "turbo_gnn")
-GRAPHS = (
-    "cora",
-    "pubmed",
-    "amazon-computers",
-    "email-Enron",
-    "tolokers",
-    "twin:reddit,scale=0.1",
-    "twin:products,scale=0.1",  # whose neighbours are sampled
-)
+# Neighbours of the last one are sampled.
+GRAPHS = (*PUBLISHED, "twin:reddit,scale=0.1", "twin:products,scale=0.1")
 ATTENTION = ("cora", "pubmed", "random:300:6")  # small ones
 REDUCTIONS = ("sum", "mean", "max")
 SHAPES = {"1x64": (1, 64), "8x8": (8, 8)}  # heads and features of attention
