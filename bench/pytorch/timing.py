@@ -83,9 +83,9 @@ class Timer:
             end.synchronize()
             return float(start.elapsed_time(end)) * 1e-3 / calls
         begin = time.perf_counter()
-        for _ in range(calls):
-            found = function()
-        self.wait(found)
+        for _ in range(calls - 1):
+            function()
+        self.wait(function())
         return (time.perf_counter() - begin) / calls
 
     def sample(self) -> float:
