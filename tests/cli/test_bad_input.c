@@ -210,16 +210,14 @@ TEST(bad_devices_and_types) {
 /* A database of another program and a file that is not a database are refused and stay unchanged. */
 TEST(bad_databases) {
   static const char foreign[] = "These are my notes, and no database.\n";
-  char path[320];
-  snprintf(path, sizeof path, "%s/notes.txt", folder.path);
+  const char *path = in_folder("notes.txt");
   write_whole(path, foreign, strlen(foreign));
   run_line(&(bad_line){1, "notes.txt", {"db", "check", "--db", path}});
   run_line(&(bad_line){1, "notes.txt", {"tune", TWIN, "--device", "host", "-n", "8", "--db", path}});
   run_line(&(bad_line){1, "notes.txt", {"export", "-o", "-", "--db", path}});
-  char *now = text_of(path);
+  FREED char *now = text_of(path);
   assert_string_equal(now, foreign);
-  free(now);
-  snprintf(path, sizeof path, "%s/missing.db", folder.path);
+  path = in_folder("missing.db");
   run_line(&(bad_line){1, "missing.db", {"db", "list", "--db", path}});
   assert_int_equal(access(path, F_OK), -1); /* the refused command created no file */
 }

@@ -52,16 +52,14 @@ TEST(writes_one_line_per_case_and_resumes) {
   }
   assert_true(json_number_at(first, "$.max_rel_err") < 1e-6);
   assert_true(json_number_at(first, "$.us") > 0);
-  char *variant = json_at(first, "$.variant");
+  FREED char *variant = json_at(first, "$.variant");
   assert_true(variant && !strncmp(variant, "host_", 5));
-  free(variant);
 
   /* Cut the results file in the middle of the second case, as an interrupted run leaves it. */
-  char *cut = malloc(strlen(first) + 16);
+  FREED char *cut = malloc(strlen(first) + 16);
   assert_non_null(cut);
   size_t size = (size_t)sprintf(cut, "%s{\"suite\":\"co", first);
   write_whole(results, cut, size);
-  free(cut);
   c = BENCH(0, "-n", "3,8", "--out", results, matrix, "uniform:rows=50,d=3");
   assert_int_equal(count_lines(c.out, "small, n = 8, us "), 1);
   FREED char *second = text_of(results);
@@ -148,7 +146,7 @@ static char *line_with_families(int plain_repeats, int prepared_repeats) {
 }
 
 TEST(prepared_candidates_have_their_own_winner) {
-  char *line = line_with_families(1000, 1);
+  FREED char *line = line_with_families(1000, 1);
   assert_json(line, {"$.candidates", "2"}, {"$.variant", "test_plain/p=1"},
               {"$.chosen_variant", "test_plain/p=1"}, /* though rules do not name these families */
               {"$.prepared_variant", "test_prepared/p=1"});
@@ -161,7 +159,6 @@ TEST(prepared_candidates_have_their_own_winner) {
   assert_json(line, {"$.variant", "test_plain/p=1"}, {"$.prepared_variant", "test_plain/p=1"});
   assert_true(json_number_at(line, "$.prepare_us") == 0);
   assert_true(json_number_at(line, "$.prepared_us") == json_number_at(line, "$.us"));
-  free(line);
 }
 
 /* ---- budgets and the list of a suite --------------------------------------------------------------- */
@@ -230,7 +227,7 @@ TEST(list_of_the_suite) {
 /* Every real matrix of the list is in the data folder; together they have 10 to 25 MB. */
 TEST(list_fits_the_data) {
   static const char data[] = WLM_SOURCE_DIR "/../shared/data";
-  char *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
+  FREED char *list = text_of(WLM_SOURCE_DIR "/bench/suites/core.txt");
   long long bytes = 0;
   struct stat found;
   if (stat(data, &found) != 0) {
@@ -246,7 +243,6 @@ TEST(list_fits_the_data) {
     bytes += found.st_size;
   }
   assert_in_range(bytes, 10000000, 25000000);
-  free(list);
 }
 
 static void write_gz(const char *path) {

@@ -29,7 +29,7 @@ TEST(baselines_give_the_right_product) {
   const char *matrix = in_folder("small.mtx"), *results = in_folder("right.jsonl");
   write_whole(matrix, matrix_text, strlen(matrix_text));
   BENCH(0, "-n", "1,3,33,64", "--out", results, matrix, "uniform:rows=700,d=5", "twin:arxiv,scale=0.01");
-  char *text = text_of(results);
+  FREED char *text = text_of(results);
   const int64_t lines = count_lines(text, "\"suite\":\"core\"");
   assert_int_equal(lines, 12);
   for (int64_t i = 0; i < lines; i++) {
@@ -40,7 +40,6 @@ TEST(baselines_give_the_right_product) {
     if (installed && !(json_number_at(line, "$.host_rivals.graphblas") > 0))
       fail_msg("no time of GraphBLAS in %s", line);
   }
-  free(text);
   if (!installed) print_message("SuiteSparse:GraphBLAS is not installed: only the OpenMP loop was checked\n");
 }
 
@@ -86,8 +85,8 @@ TEST(suites_half_and_bf16_are_in_16_bits) {
 /* Every element is compared with float64, through copies with rows of 9 elements that begin at multiples of 16 bytes.
  */
 TEST(suite_column_major_is_checked) {
-  char results[320], *value;
-  snprintf(results, sizeof results, "%s/column_major.jsonl", folder.path);
+  char *value;
+  const char *results = in_folder("column_major.jsonl");
   RUN(0, "bench", "column_major", "--device", "host", "--samples", "3", "-n", "1,9", "--out", results,
       "uniform:rows=300,d=5");
   FREED char *text = text_of(results);
@@ -103,8 +102,8 @@ TEST(suite_column_major_is_checked) {
 
 /* 64 products with values of their own, all of which are compared with float64. */
 TEST(suite_batch_is_checked) {
-  char results[320], *value;
-  snprintf(results, sizeof results, "%s/batch.jsonl", folder.path);
+  char *value;
+  const char *results = in_folder("batch.jsonl");
   RUN(0, "bench", "batch", "--device", "host", "--samples", "3", "-n", "9", "--out", results, "uniform:rows=300,d=5");
   FREED char *text = text_of(results), *line = line_of(text, 0);
   assert_json(line, {"$.suite", "batch"}, {"$.batch", "64"});

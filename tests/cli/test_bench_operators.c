@@ -46,7 +46,8 @@ TEST(all_lines_of_a_case) {
             "uniform:rows=300,d=5");
     assert_int_equal(count_lines(c.out, ", op sddmm, type f32, us "), again ? 0 : 2);
   }
-  char *text = text_of(results), *rest = text;
+  FREED char *text = text_of(results);
+  char *rest = text;
   for (int i = 0; i < 2; i++) {
     double sum_us = 0;
     for (int place = 0; place < LINES; place++) {
@@ -57,7 +58,6 @@ TEST(all_lines_of_a_case) {
     }
   }
   assert_null(strtok_r(rest, "\n", &rest));
-  free(text);
 }
 
 /* The suite has the matrices of suite core, in another order. */

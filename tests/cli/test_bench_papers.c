@@ -37,9 +37,8 @@ TEST(papers_need_a_gpu) {
   const char *results = in_folder("papers.jsonl");
   command c = RUN(1, "bench", "papers", "--device", "host", "-n", "16", "--out", results, "uniform:rows=60,d=4");
   assert_contains(c.err, "uniform:rows=60,d=4, n = 16: ", "--device cuda");
-  char *text = text_of(results);
+  FREED char *text = text_of(results);
   assert_string_equal(text, "");
-  free(text);
   c = RUN(0, "bench", "--help");
   assert_contains(c.out, "\n  papers ", "\n  sampled ");
 }

@@ -176,7 +176,7 @@ TEST(other_device_classes_are_left_out) {
   cold.clock = WLMI_CLOCK_COLD;
   put(database, (wlmi_measurement_record[]){other, prepared, failed, cold}, 4);
 
-  char *json = listed(NULL, NULL); /* by default the device class with the most measurements */
+  FREED char *json = listed(NULL, NULL); /* by default the device class with the most measurements */
   assert_json_at(json, "$.device_class", "host/x86_64/A <b>processor</b>/2");
   free(json);
   json = listed("--device", "cuda:0");
@@ -188,7 +188,6 @@ TEST(other_device_classes_are_left_out) {
   assert_row(json, 2, "timed", "failed");
   assert_null(json_at(json, "$.candidates[2].us"));
   assert_null(json_at(json, "$.candidates[3]"));
-  free(json);
   command c = RUN(2, "db", "candidates", "--db", database, "--device", "H100");
   assert_contains(c.err, "H100", "cuda/sm_90/NVIDIA H200/132");
 }
@@ -244,10 +243,9 @@ TEST(models_are_trained_without_the_tested_matrices) {
 TEST(nothing_measured_is_no_error) {
   set_path("empty");
   put(database, NULL, 0);
-  char *json = listed(NULL, NULL);
+  FREED char *json = listed(NULL, NULL);
   assert_null(json_at(json, "$.device_class"));
   assert_null(json_at(json, "$.candidates[0]"));
-  free(json);
   command c = RUN(1, "db", "candidates", "--db", "no-such.db");
   assert_contains(c.err, "no-such.db");
 }
@@ -276,9 +274,8 @@ TEST(odd_measurements_are_listed) {
     snprintf(name, sizeof name, "odd-%d", i);
     set_path(name);
     put(database, i < ODD ? &odd[i] : odd, i < ODD ? 1 : ODD);
-    char *json = listed(NULL, NULL);
+    FREED char *json = listed(NULL, NULL);
     assert_json_at(json, "$.device_class", "host/x86_64/A <b>processor</b>/2");
-    free(json);
   }
 }
 

@@ -135,13 +135,11 @@ TEST(export_import) {
   c = RUN(0, "import", file, "--db", other, "--json");
   assert_json_at(c.out, "$.added", "0");
   RUN(0, "export", "--db", other, "-o", again);
-  char *first = text_of(file), *second = text_of(again);
+  FREED char *first = text_of(file), *second = text_of(again);
   assert_true(count_lines(first, "host_row") > 2);
   assert_string_equal(first, second);
   c = RUN(0, "export", "-o", "-");
   assert_string_equal(c.out, first);
-  free(first);
-  free(second);
 
   c = RUN(0, "db", "list");
   assert_contains(c.out, "op=mul.mean");

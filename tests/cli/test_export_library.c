@@ -209,12 +209,11 @@ TEST(host_chooses_and_computes_the_same) {
   free(full);
   free(exported);
   /* a width that is not contained */
-  char *missing = output_of(program, "33", NULL);
+  FREED char *missing = output_of(program, "33", NULL);
   assert_contains(missing,
                   "case 0 matrix 0 known for 1 calls: WLM_ERR_UNSUPPORTED: the exported library does not "
                   "contain op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none with n = 33 for "
                   "the host");
-  free(missing);
 }
 
 /* With whichever warnings the user's own build has. */
@@ -352,7 +351,7 @@ TEST(a_missing_kernel_is_replaced) {
   snprintf(choices, sizeof choices, "%s/tests/exported/choices.c", WLM_SOURCE_DIR);
   build(choices, "small_choices", "");
   const char *program = in_folder("small_choices");
-  char *out = output_of(program, "0", NULL);
+  FREED char *out = output_of(program, "0", NULL);
   assert_contains(out, "is not contained in the exported library");
   assert_int_equal(count_lines(out, "case 0"), 10 * 5);
   assert_int_equal(count_lines(out, "WLM_ERR"), count_lines(out, "case ") - 10 * 5); /* the other cases alone fail */
@@ -363,7 +362,6 @@ TEST(a_missing_kernel_is_replaced) {
   }
   assert_contains(out, "case 1 matrix 0 known for 1 calls: WLM_ERR_UNSUPPORTED");
   assert_true(count_lines(out, "log: falling back to") < count_lines(out, "case 0"));
-  free(out);
 }
 
 /* What keys leave out is named behind them: here tanh([.1 .2] * [1 3; 2 5] + [.5 -.5]). */
@@ -388,14 +386,13 @@ TEST(policies_and_epilogues_are_named) {
       "  problem.policy.deterministic = 0;\n"
       "  if (wlm_spmm(context, &csr, &problem, &args) != WLM_ERR_UNSUPPORTED) return 5;\n"
       "  puts(wlm_error_detail());\n  wlm_context_destroy(context);\n  return 0;\n}\n";
-  char path[600];
-  snprintf(path, sizeof path, "%s/named", folder.path);
+  const char *path = in_folder("named");
   snprintf(library, sizeof library, "%s/epilogue", folder.path);
   write_whole(path, list, strlen(list));
   command c = RUN(0, "export", "--format", "c", "--arch", "host", "--for", path, "--db", database, "-o", library);
   assert_contains(c.out, "+deterministic+bias+activation=tanh");
   make_library();
-  snprintf(path, sizeof path, "%s/epilogue.c", folder.path);
+  path = in_folder("epilogue.c");
   write_whole(path, text, strlen(text));
   build(path, "run_epilogue", "");
   const char *program = in_folder("run_epilogue");
@@ -452,18 +449,16 @@ TEST(gpu_chooses_the_same) {
   }
   free(full);
   free(exported);
-  char *older = output_of(program, "0", "80"); /* runs no code of sm_90 */
+  FREED char *older = output_of(program, "0", "80"); /* runs no code of sm_90 */
   assert_contains(older, "WLM_ERR_UNSUPPORTED: the exported library does not contain " SUM " with n = 32 for sm_80");
-  free(older);
 }
 
 TEST(newer_gpus_run_ptx) {
   if (!make_gpu_library("ptx", "compute_80", SUM " 32 m0\n")) skip();
   const char *program = in_folder("ptx_choices");
-  char *newer = output_of(program, "0", "100");
+  FREED char *newer = output_of(program, "0", "100");
   assert_int_equal(count_lines(newer, "case 0 matrix"), 10 * 5);
   assert_null(strstr(newer, "WLM_ERR"));
-  free(newer);
 }
 
 /* Every fourth matrix whose name is no other's, so that the command takes seconds instead of minutes; with

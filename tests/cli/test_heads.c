@@ -31,7 +31,8 @@ TEST(tunes_exports_and_imports) {
   assert_contains(c.out, "heads=8");
   assert_null(strstr(c.out, "this very matrix"));
   RUN(0, "export", "-o", lines);
-  char *first = text_of(lines), *key = strstr(first, "sample=none,heads=4");
+  FREED char *first = text_of(lines);
+  char *key = strstr(first, "sample=none,heads=4");
   assert_non_null(key);
   RUN(0, "import", lines, "--db", copy);
   c = RUN(0, "explain", INPUT, "-n", "24", "--heads", "4", "--device", "host", "--db", copy);
@@ -39,7 +40,6 @@ TEST(tunes_exports_and_imports) {
   RUN(0, "export", "-o", lines, "--db", copy);
   FREED char *second = text_of(lines);
   assert_string_equal(first, second);
-  free(first);
 }
 
 TEST(refuses_invalid_heads) {

@@ -136,10 +136,8 @@ TEST(zsh_and_mandoc_accept_the_texts) {
 }
 
 TEST(help_of_a_command) {
-  char *two = warploom("help db list"), *one = warploom("db list --help");
+  FREED char *two = warploom("help db list"), *one = warploom("db list --help");
   assert_string_equal(two, one);
-  free(one);
-  free(two);
   command c = RUN(2, "help", "bake");
   assert_contains(c.err, "unknown command 'bake'");
 }

@@ -22,7 +22,7 @@ static const char attention_result[] = "0.58 31.22\n2.80 92.34\n2.63 274.39\n3.0
 
 TEST(installs) {
   free(shell("cmake --install '" WLM_BINARY_DIR "' --prefix \"$PWD/prefix\""));
-  char *out = shell("./prefix/bin/warploom info --device host");
+  FREED char *out = shell("./prefix/bin/warploom info --device host");
   assert_contains(out, wlm_version_string(), "prefix/bin/../share/warploom/system.db");
   free(out);
   out = shell("PATH=\"$PWD/prefix/bin:$PATH\"; warploom info --device host");
@@ -33,7 +33,6 @@ TEST(installs) {
       "prefix/share/bash-completion/completions/warploom; prefix/bin/warploom help zsh | cmp - "
       "prefix/share/zsh/site-functions/_warploom");
   assert_string_equal(out, "");
-  free(out);
 }
 
 /* The soname: a program linked to 0.3 runs with every 0.3.x and with no other version. */
@@ -58,7 +57,7 @@ TEST(builds_by_pkg_config) {
   }
 #define BUILD_AND_RUN(example) \
   "cc -o example '" WLM_SOURCE_DIR "/examples/" example "' $(pkg-config --cflags --libs warploom) -lm -ldl; ./example"
-  char *out = shell(BUILD_AND_RUN("spmm.c"));
+  FREED char *out = shell(BUILD_AND_RUN("spmm.c"));
   assert_contains(out, result);
   free(out);
   out = shell("sed -n '/^```c$/,/^```$/{/^```/d;p}' '" WLM_SOURCE_DIR
@@ -74,7 +73,6 @@ TEST(builds_by_pkg_config) {
   free(out);
   out = shell(BUILD_AND_RUN("attention.c"));
   assert_contains(out, attention_result);
-  free(out);
 }
 
 static int lacks(const char *what) {
@@ -154,12 +152,11 @@ static void build_in(const char *languages, const char *program) {
 /* Links with both libraries of the package; the program linked statically does not need libwarploom.so. */
 TEST(builds_by_find_package) {
   build_in("C", WLM_SOURCE_DIR "/examples/spmm.c");
-  char *out = shell("./user/with_shared; ldd user/with_shared | grep -c libwarploom");
+  FREED char *out = shell("./user/with_shared; ldd user/with_shared | grep -c libwarploom");
   assert_contains(out, result);
   free(out);
   out = shell("./user/with_static; ldd user/with_static | grep -c libwarploom || true");
   assert_contains(out, result, "\n0\n");
-  free(out);
 }
 
 TEST(builds_in_a_project_of_cpp_alone) {

@@ -49,11 +49,9 @@ TEST(spellings_share_measurements) {
   RUN(0, "export", "--db", database, "-o", lines);
   RUN(0, "import", lines, "--db", copy);
   RUN(0, "export", "--db", copy, "-o", again);
-  char *first = text_of(lines), *second = text_of(again);
+  FREED char *first = text_of(lines), *second = text_of(again);
   assert_contains(first, "op=custom{sum=relu(b+e)/2},");
   assert_string_equal(first, second);
-  free(first);
-  free(second);
   const char *const databases[] = {database, copy};
   for (int i = 0; i < 2; i++) {
     static const char *const same[] = {"relu( b + e ) / 2", "sum=relu(b+e)/2", "e:edge; sum = (relu((b)+(e)))/2.0;",
@@ -71,10 +69,9 @@ TEST(recorded_messages_are_tuned) {
   RUN(0, "run", input, "-n", "8", "--device", "host", "--db", database, "--record", "--message",
       "x:row:1;sum=tanh(x+b)*a");
   command c = RUN(0, "db", "list", "--db", database, "--json");
-  char *problem = json_at(c.out, "$.recorded[0].problem");
+  FREED char *problem = json_at(c.out, "$.recorded[0].problem");
   assert_non_null(problem);
   assert_contains(problem, "op=custom{x:row:1;sum=tanh(x+b)*a},");
-  free(problem);
   c = RUN(0, "tune", "--recorded", "--device", "host", "--db", database, "--json");
   assert_json(c.out, {"$.tuned", "1"}, {"$.left", "0"});
   c = RUN(0, "explain", input, "-n", "8", "--device", "host", "--db", database, "--json", "--message",

@@ -114,9 +114,8 @@ TEST(pipes_are_written_as_they_are) {
     char line[512];
     snprintf(line, sizeof line, "{ cat pipe > got & } && %s && wait", cases[i].line);
     shell_expect(0, "", line);
-    char *got = text_of(folder_file(&folder, "got"));
+    FREED char *got = text_of(folder_file(&folder, "got"));
     assert_int_equal(strncmp(got, cases[i].begin, strlen(cases[i].begin)), 0);
-    free(got);
     assert_int_equal(lstat(folder_file(&folder, "pipe"), &info), 0);
     assert_true(S_ISFIFO(info.st_mode));
   }
@@ -143,9 +142,8 @@ TEST(links_and_modes_stay) {
   assert_true(S_ISLNK(info.st_mode));
   assert_int_equal(lstat(folder_file(&folder, "target"), &info), 0);
   assert_int_equal(info.st_mode & 07777, 0600);
-  char *content = text_of(folder_file(&folder, "target"));
+  FREED char *content = text_of(folder_file(&folder, "target"));
   assert_contains(content, "MatrixMarket");
-  free(content);
   shell_expect(1, "nowhere: is a symbolic link that leads nowhere",
                "ln -s missing nowhere && \"$W\" convert small.mtx -o nowhere");
   assert_int_equal(lstat(folder_file(&folder, "nowhere"), &info), 0);

@@ -49,14 +49,14 @@ static const char expected[] =
 /* Writes the file with `to` in place of each `from`. */
 static const char *changed(const char *from, const char *to) {
   const char *path = in_folder("changed.json");
-  char *text = text_of(whole_file), *at = text;
+  FREED char *text = text_of(whole_file);
+  char *at = text;
   FILE *out = fopen(path, "wb");
   assert_non_null(strstr(text, from));
   for (char *next; (next = strstr(at, from)); at = next + strlen(from))
     fprintf(out, "%.*s%s", (int)(next - at), at, to);
   fprintf(out, "%s", at);
   fclose(out);
-  free(text);
   return path;
 }
 

@@ -12,7 +12,8 @@ TEST(four_ways_of_choosing_a_case) {
   RUN(0, "tune", "--device", "host", "--db", database, "-n", "16", input);
   RUN(0, "bench", "selection", "--device", "host", "--samples", "3", "--db", database, "-n", "16", "--out", results,
       input);
-  char *text = (char *)read_whole(results, &size), *rest = text;
+  FREED char *text = (char *)read_whole(results, &size);
+  char *rest = text;
   for (int mode = 0; mode < 4; mode++) {
     char *line = strtok_r(rest, "\n", &rest);
     assert_non_null(line);
@@ -27,7 +28,6 @@ TEST(four_ways_of_choosing_a_case) {
       assert_true(json_number_at(line, "$.distance") == 0);
   }
   assert_null(strtok_r(rest, "\n", &rest));
-  free(text);
 }
 
 TEST(needs_a_database) {

@@ -19,10 +19,9 @@ static int begin(void **state) {
   if (home_begin(state) || geteuid()) return 0;
   if (statvfs(folder.path, &file_system)) return -1;
   is_nosuid = file_system.f_flag & ST_NOSUID;
-  unsigned char *program = read_whole(WLM_COMMAND, &size);
+  FREED unsigned char *program = read_whole(WLM_COMMAND, &size);
   snprintf(path, sizeof path, "%s/warploom", folder.path);
   write_whole(path, program, size);
-  free(program);
   return chmod(path, 0755);
 }
 
@@ -58,11 +57,12 @@ TEST(environment_is_not_used) {
 /* Neither the compiler in the caller's PATH nor the one that WARPLOOM_CC names runs, nor any other. */
 TEST(no_compiler_runs) {
   command c;
-  char *usual = strdup(getenv("PATH")), others[600], ran[320];
+  FREED char *usual = strdup(getenv("PATH"));
+  char others[600];
   need_setuid();
   setenv("D", folder.path, 1);
   snprintf(others, sizeof others, "%s:%s", folder.path, usual);
-  snprintf(ran, sizeof ran, "%s/ran", folder.path);
+  const char *ran = in_folder("ran");
   script_make(&folder, "as", "id > $D/ran");
   setenv("WARPLOOM_CC", script_make(&folder, "cc", "id > $D/ran"), 1);
   setenv("COMPILER_PATH", folder.path, 1);
@@ -84,7 +84,6 @@ TEST(no_compiler_runs) {
   setenv("PATH", usual, 1);
   unsetenv("COMPILER_PATH");
   unsetenv("WARPLOOM_CC");
-  free(usual);
 }
 
 GROUP(begin, folder_end)

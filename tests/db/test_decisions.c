@@ -28,7 +28,7 @@ static void add_lines(const shipped_case *c, int mode, const wlmi_snapshot *snap
 TEST(decisions_equal_the_golden_file) {
   shipped_database database;
   wlmi_snapshot snapshots[MODES];
-  wlmi_text lines = {0};
+  HELD(wlmi_text) lines = {0};
   size_t size;
   shipped_load(&database);
   assert_int_equal(database.case_count, 145 + 133);
@@ -46,15 +46,13 @@ TEST(decisions_equal_the_golden_file) {
   shipped_release(&database);
   if (getenv("WARPLOOM_UPDATE_GOLDEN")) write_whole(golden, lines.data, lines.size);
   if (access(golden, R_OK)) fail_msg("%s is not there: run the test with WARPLOOM_UPDATE_GOLDEN=1", golden);
-  unsigned char *expected = read_whole(golden, &size);
+  FREED unsigned char *expected = read_whole(golden, &size);
   size_t line = 0;
   for (size_t i = 0; i < size && i < lines.size && expected[i] == (unsigned char)lines.data[i]; i++)
     if (lines.data[i] == '\n') line = i + 1;
   if (size != lines.size || memcmp(expected, lines.data, size))
     fail_msg("expected %.*s\n     got %.*s", (int)strcspn((char *)expected + line, "\n"), (char *)expected + line,
              (int)strcspn(lines.data + line, "\n"), lines.data + line);
-  free(expected);
-  wlmi_text_release(&lines);
 }
 
 /* With the fewest measurements that `db prune --keep` can leave, each matrix gets the same kernel. */
@@ -67,7 +65,7 @@ TEST(pruning_changes_no_decision) {
   shipped_load(&database);
   assert_status(WLM_OK, wlmi_classes_make(database.records, database.record_count, &classes, &class_count));
   assert_int_equal(class_count, 1);
-  char *superfluous = calloc((size_t)database.record_count, 1);
+  FREED char *superfluous = calloc((size_t)database.record_count, 1);
   assert_status(WLM_OK, wlmi_class_superfluous(classes, 1, superfluous));
   shipped_snapshot_make(&database, NULL, 1, &whole);
   shipped_database left = database;
@@ -89,7 +87,6 @@ TEST(pruning_changes_no_decision) {
   wlmi_snapshot_clear(&whole);
   wlmi_snapshot_clear(&pruned);
   free(left.records);
-  free(superfluous);
   wlmi_classes_free(classes, class_count);
   shipped_release(&database);
 }

@@ -107,7 +107,7 @@ static double time_over_best(const shipped_case *c, const wlmi_snapshot *snapsho
 static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *others, quality of[MODELS][WAYS]) {
   static const wlmi_snapshot nothing = {.case_count = 0};
   static shipped_times t;
-  const wlmi_candidate_list *list = candidates_of(c.problem, c.n);
+  OWNED(wlmi_candidates) *list = candidates_of(c.problem, c.n);
   const wlm_stats real = c.stats;
   wlmi_decision d[WAYS];
   double ratio[WAYS];
@@ -119,7 +119,6 @@ static void ask(shipped_case c, const wlmi_snapshot *all, const wlmi_snapshot *o
   assert_int_equal(d[RULES].step, WLMI_STEP_RULE);
   assert_int_equal(d[ESTIMATED].step, WLMI_STEP_MODEL);
   for (int k = 0; k < WAYS; k++) count_in(&of[model_for(c.n)][k], ratio[k]);
-  wlmi_candidates_drop(list);
 }
 
 static void print_quality(const char *matrices, quality of[MODELS][WAYS]) {
@@ -207,13 +206,12 @@ TEST(rules_serve_the_design) {
     const wlmi_case *c = &all.cases[i];
     if (strncmp(c->matrix, "synth:", 6)) continue;
     const shipped_case shipped_case = {c->matrix, c->problem, c->n, *c->stats};
-    const wlmi_candidate_list *list = candidates_of(c->problem, c->n);
+    OWNED(wlmi_candidates) *list = candidates_of(c->problem, c->n);
     wlmi_decision d;
     shipped_times_fill(&shipped[model_for(c->n)], c, list, &t);
     const double ratio = time_over_best(&shipped_case, &nothing, WLMI_USE_MEASURED, &t, list, &d);
     assert_int_equal(d.step, WLMI_STEP_RULE);
     count_in(&rules, ratio);
-    wlmi_candidates_drop(list);
   }
   wlmi_snapshot_clear(&all);
   print_message("rules on %lld cases of the design: %.3fx, worst %.2fx, %lld unknown\n", (long long)rules.cases,

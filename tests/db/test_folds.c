@@ -30,7 +30,7 @@ static wlmi_limits limits; /* of both */
 
 static void load(void) {
   wlmi_model_record *models;
-  GET(wlm_store *, store, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLMI_STORE_READ, &store));
+  OWN(wlm_store, store, wlmi_store_open(WLM_SOURCE_DIR "/share/warploom/system.db", WLMI_STORE_READ, &store));
   for (int d = 0; d < DEVICES; d++) {
     assert_status(WLM_OK, wlmi_store_load(store, devices[d], &records[d], &record_count[d]));
     assert_status(WLM_OK, wlmi_cases_make(records[d], record_count[d], &cases[d]));
@@ -44,7 +44,6 @@ static void load(void) {
   limits = emit_cuda;
   limits.l2_bytes = shipped[0].limits.l2_bytes;
   wlmi_model_records_free(models, shipped_count);
-  wlmi_store_close(store);
 }
 
 static void release(void) {
@@ -126,22 +125,19 @@ static void add_models(int fold, const char *borrowed, wlmi_snapshot *out) {
   size_t size;
   path_of(fold, 0, path);
   if (access(path, R_OK)) {
-    wlmi_models models;
+    HELD(wlmi_models) models;
     train_without(fold, &models);
     for (int64_t i = models.count - 1; i >= 0; i--) { /* the first one says that all are there */
-      void *blob;
+      WLM_FREED void *blob = NULL;
       assert_status(WLM_OK, wlmi_model_write(&models.models[i], &blob, &size));
       path_of(fold, i, path);
       write_whole(path, blob, size);
-      wlmi_free(blob);
     }
-    wlmi_models_release(&models);
   }
   for (int64_t i = 0; path_of(fold, i, path), !access(path, R_OK); i++) {
-    void *blob = read_whole(path, &size);
+    FREED void *blob = read_whole(path, &size);
     GET(wlmi_model, model, wlmi_model_read(blob, size, &model));
     assert_status(WLM_OK, wlmi_snapshot_add_model(out, &model, borrowed, NULL));
-    free(blob);
   }
 }
 

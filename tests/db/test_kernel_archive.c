@@ -51,24 +51,21 @@ TEST(kernels_are_found_again) {
 
 TEST(the_same_kernels_give_the_same_bytes) {
   size_t size, size_again;
-  unsigned char *first = read_whole(write_archive("first", 0), &size);
-  unsigned char *again = read_whole(write_archive("again", 77), &size_again);
+  FREED unsigned char *first = read_whole(write_archive("first", 0), &size);
+  FREED unsigned char *again = read_whole(write_archive("again", 77), &size_again);
   size_t whole = 0;
   for (int i = 0; i < KERNELS; i++) whole += size_of(i);
   assert_int_equal(size, size_again);
   assert_int_equal(file_bytes, size);
   assert_memory_equal(first, again, size);
   assert_true(size < whole); /* repeated bytes are compressed */
-  free(first);
-  free(again);
 }
 
 TEST(an_empty_archive) {
   assert_status(WLM_OK, wlmi_kernel_archive_write(folder_file(&folder, "empty"), NULL, 0, NULL));
-  GET(wlmi_kernel_archive *, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  OWN(wlmi_kernel_archive, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
   assert_int_equal(wlmi_kernel_archive_count(archive), 0);
   assert_false(wlmi_kernel_archive_has(archive, key_of(0)));
-  wlmi_kernel_archive_close(archive);
 }
 
 static void refused(wlm_status expected, const char *words) {
@@ -81,7 +78,7 @@ static void refused(wlm_status expected, const char *words) {
 
 TEST(other_files_are_refused) {
   size_t size;
-  unsigned char *whole = read_whole(write_archive("whole", 0), &size);
+  FREED unsigned char *whole = read_whole(write_archive("whole", 0), &size);
   folder_file(&folder, "none");
   refused(WLM_ERR_NOT_FOUND, "no such file");
   write_whole(folder_file(&folder, "short"), "wlmkern", 7);
@@ -102,21 +99,18 @@ TEST(other_files_are_refused) {
   write_whole(folder_file(&folder, "longer"), whole, size);
   assert_int_equal(chmod(folder.file, 0666), 0);
   refused(WLM_ERR_IO, "others may write to it");
-  wlmi_kernel_archive *archive;
-  assert_status(WLM_OK, wlmi_kernel_archive_open(folder.file, 1, &archive)); /* as it lies beside the library */
-  wlmi_kernel_archive_close(archive);
-  free(whole);
+  OWN(wlmi_kernel_archive, archive, wlmi_kernel_archive_open(folder.file, 1, &archive)); /* as beside the library */
 }
 
 /* A changed byte anywhere is noticed: in header and index when the file is opened, in a kernel when it is asked for. */
 TEST(changed_bytes_are_noticed) {
   enum { CHANGES = 300 };
   size_t size;
-  unsigned char *whole = read_whole(write_archive("whole", 0), &size);
+  FREED unsigned char *whole = read_whole(write_archive("whole", 0), &size);
   int refusals = 0, missing = 0;
   folder_file(&folder, "changed");
   for (int change = 0; change < CHANGES; change++) {
-    wlmi_kernel_archive *archive;
+    OWNED(wlmi_kernel_archive) *archive = NULL;
     const size_t at = change < 48 ? (size_t)change : size * (size_t)change / CHANGES;
     whole[at] ^= 0x10;
     write_whole(folder.file, whole, size);
@@ -127,21 +121,18 @@ TEST(changed_bytes_are_noticed) {
     }
     int lost = 0;
     for (int i = 0; i < KERNELS; i++) {
-      void *data;
+      WLM_FREED void *data = NULL;
       size_t found;
       if (wlmi_kernel_archive_get(archive, key_of(i), &data, &found) == WLM_OK)
         assert_memory_equal(data, bytes[i], found);
       else
         lost++;
-      wlmi_free(data);
     }
     assert_int_equal(lost, 1);
     missing += lost;
-    wlmi_kernel_archive_close(archive);
   }
   assert_true(refusals >= 48 && missing > 100);
   assert_int_equal(refusals + missing, CHANGES);
-  free(whole);
 }
 
 /* A file that is cut while it is open: the kernel counts as absent. */
@@ -149,8 +140,8 @@ TEST(a_file_that_shrinks) {
   void *data;
   size_t size;
   int found = 0;
-  unsigned char *whole = read_whole(write_archive("shrinks", 0), &size);
-  GET(wlmi_kernel_archive *, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
+  FREED unsigned char *whole = read_whole(write_archive("shrinks", 0), &size);
+  OWN(wlmi_kernel_archive, archive, wlmi_kernel_archive_open(folder.file, 0, &archive));
   write_whole(folder.file, whole, size / 2);
   for (int i = 0; i < KERNELS; i++) {
     const wlm_status status = wlmi_kernel_archive_get(archive, key_of(i), &data, &size);
@@ -159,8 +150,6 @@ TEST(a_file_that_shrinks) {
     wlmi_free(data);
   }
   assert_in_range(found, 1, KERNELS - 1);
-  wlmi_kernel_archive_close(archive);
-  free(whole);
 }
 
 static void quiet(void *user, wlm_log_level level, const char *message) { (void)user, (void)level, (void)message; }

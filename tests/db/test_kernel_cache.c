@@ -56,7 +56,7 @@ static wlmi_kernel_cache *filled_cache(void) {
 }
 
 TEST(get_returns_what_was_put) {
-  wlmi_kernel_cache *cache = filled_cache();
+  OWNED(wlmi_kernel_cache) *cache = filled_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
   assert_int_equal(0, get_kernel(cache, KERNELS));
   wlmi_kernel_cache_close(cache);
@@ -64,14 +64,12 @@ TEST(get_returns_what_was_put) {
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
   char key[WLMI_HASH_HEX];
   unsigned char data[MOST_BYTES];
-  void *blob;
+  WLM_FREED void *blob = NULL;
   kernel(3, data, key);
   assert_status(WLM_OK, wlmi_kernel_cache_put(cache, key, "new", 4)); /* the second put replaces the first */
   GET(size_t, size, wlmi_kernel_cache_get(cache, key, &blob, &size));
   assert_int_equal(size, 4);
   assert_string_equal(blob, "new");
-  wlmi_free(blob);
-  wlmi_kernel_cache_close(cache);
 }
 
 TEST(a_damaged_blob_is_absent_and_replaced) {
@@ -158,10 +156,9 @@ TEST(files_of_others_are_left_alone) {
   wlmi_store_close(store);
   assert_refused(WLM_ERR_DATABASE);
   size_t size; /* the same for a damaged tuned.db */
-  unsigned char *data = read_whole(folder.file, &size);
+  FREED unsigned char *data = read_whole(folder.file, &size);
   memset(data + 100, 0xa5, 3000);
   write_whole(folder.file, data, size / 2);
-  free(data);
   assert_refused(WLM_ERR_DATABASE);
 }
 
@@ -175,14 +172,13 @@ TEST(a_newer_version_is_left_alone) {
 }
 
 TEST(an_open_cache_survives_its_deletion) {
-  wlmi_kernel_cache *cache = filled_cache();
+  OWNED(wlmi_kernel_cache) *cache = filled_cache();
   unlink(folder.file);
   for (int i = 0; i < KERNELS; i++) assert_true(get_kernel(cache, i) >= 0);
   put_kernel(cache, 1); /* may succeed or fail */
   wlmi_kernel_cache_close(cache);
   cache = filled_cache();
   assert_int_equal(1, get_kernel(cache, 1));
-  wlmi_kernel_cache_close(cache);
 }
 
 static int64_t count_rows(void) {
@@ -200,7 +196,7 @@ static int64_t count_rows(void) {
 TEST(the_least_recently_used_kernels_are_evicted) {
   enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
   struct stat info;
-  wlmi_kernel_cache *cache = filled_cache();
+  OWNED(wlmi_kernel_cache) *cache = filled_cache();
   run_sql("UPDATE kernel SET used_at = used_at - 86400000000");
   for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
   wlmi_kernel_cache_close(cache);
@@ -222,7 +218,6 @@ TEST(the_least_recently_used_kernels_are_evicted) {
     assert_int_equal(0, stat(folder.file, &info));
     assert_true(info.st_size <= LIMIT + 4 * MOST_BYTES);
   }
-  wlmi_kernel_cache_close(cache);
 }
 
 /* Nothing is evicted as long as there is room. A cache that is larger than its limit, which an earlier version may have
@@ -231,7 +226,7 @@ TEST(only_a_full_cache_shrinks) {
   struct stat info;
   wlmi_kernel_cache_close(filled_cache());
   assert_int_equal(0, stat(folder.file, &info));
-  GET(wlmi_kernel_cache *, cache, wlmi_kernel_cache_open(folder.file, info.st_size * 11 / 10, &cache));
+  OWN(wlmi_kernel_cache, cache, wlmi_kernel_cache_open(folder.file, info.st_size * 11 / 10, &cache));
   assert_status(WLM_OK, put_kernel(cache, 1));
   assert_int_equal(count_rows(), KERNELS);
   wlmi_kernel_cache_close(cache);
@@ -239,7 +234,6 @@ TEST(only_a_full_cache_shrinks) {
   assert_status(WLM_OK, put_kernel(cache, 1));
   assert_in_range(count_rows(), 1, KERNELS / 2);
   assert_int_equal(1, get_kernel(cache, 1));
-  wlmi_kernel_cache_close(cache);
 }
 
 TEST(a_cache_of_version_1_is_brought_up_to_date) {
@@ -259,7 +253,8 @@ static void count_lines(void *user, wlm_log_level level, const char *message) {
 
 /* A cache is not worth waiting for: after one wait it counts as empty, also when it is free again. */
 TEST(a_locked_cache_is_given_up) {
-  wlmi_kernel_cache *cache = filled_cache(), *other = open_cache(), *late;
+  OWNED(wlmi_kernel_cache) *cache = filled_cache();
+  wlmi_kernel_cache *other = open_cache(), *late;
   sqlite3 *db;
   lines = 0;
   wlm_set_log(count_lines, NULL, WLM_LOG_WARNING);
@@ -282,7 +277,6 @@ TEST(a_locked_cache_is_given_up) {
   wlmi_kernel_cache_close(other);
   cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
-  wlmi_kernel_cache_close(cache);
 }
 
 /* A process that had to wait for the others for too long goes on without the cache. */

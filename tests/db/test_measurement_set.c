@@ -31,7 +31,7 @@ static void assert_same(const wlmi_measurement_record *a, const wlmi_measurement
 
 TEST(it_equals_the_full_records) {
   const char *path = folder_file(&folder, "whole.db");
-  wlmi_measurement_set set = {0};
+  HELD(wlmi_measurement_set) set = {0};
   wlmi_measurement_record *records, cold = sample_measurement(3);
   put_samples(path, ROWS);
   GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
@@ -47,7 +47,6 @@ TEST(it_equals_the_full_records) {
   wlmi_measurement_set_release(&set);
   assert_status(WLM_OK, add(path, "cuda/sm_90/another/132", &set));
   assert_int_equal(set.count, 0);
-  wlmi_measurement_set_release(&set);
 }
 
 TEST(two_databases_are_a_union) {

@@ -50,13 +50,10 @@ TEST(merging_is_a_union_and_lists_conflicts) {
   assert_int_equal(measurements, 50);
   assert_int_equal(conflicts.size, 0);
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
-  char *left = export_of(ab), *right = export_of(ba), *expected = export_of(both);
+  WLM_FREED char *left = export_of(ab), *right = export_of(ba), *expected = export_of(both);
   assert_string_equal(left, expected);
   assert_string_equal(right, expected);
   assert_contains(expected, "\n{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"cuda/sm_90/NVIDIA H200/132\",");
-  wlm_string_free(left);
-  wlm_string_free(right);
-  wlm_string_free(expected);
 
   pin_in(a, bucket, 64, "x");
   pin_in(b, bucket, 64, "y");
@@ -120,7 +117,7 @@ TEST(changed_values_are_not_passed_on) {
   };
   const char *a = store_of("a.db", 0, 3), *c = in_folder("c.db");
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-    wlmi_text out = {0};
+    HELD(wlmi_text) out = {0};
     int64_t measurements;
     const char *b = store_of("b.db", 0, 9);
     change(b, changes[i]);
@@ -128,10 +125,8 @@ TEST(changed_values_are_not_passed_on) {
       fail_msg("merged after %s", changes[i]);
     assert_contains(wlm_error_detail(), "b.db: measurement");
     assert_int_not_equal(access(c, F_OK), 0);
-    GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_READ, &store));
+    OWN(wlm_store, store, wlmi_store_open(b, WLMI_STORE_READ, &store));
     assert_status(WLM_ERR_DATABASE, wlmi_store_export(store, &out));
-    wlmi_store_close(store);
-    wlmi_text_release(&out);
     unlink(b);
   }
 }
@@ -238,7 +233,7 @@ TEST(differences_are_listed) {
   wlmi_content left, right;
   load_content(a, &left);
   load_content(b, &right);
-  GET(wlmi_diff, diff, wlmi_diff_make(&left, &right, &diff));
+  HOLD(wlmi_diff, diff, wlmi_diff_make(&left, &right, &diff));
   assert_int_equal(diff.measurements.both, 30);
   assert_int_equal(diff.measurements.only_a + diff.measurements.only_b + diff.choice_count + diff.pin_count, 0);
   wlmi_diff_release(&diff);
@@ -268,7 +263,6 @@ TEST(differences_are_listed) {
   assert_null(diff.choices[1].a);
   assert_int_equal(diff.pin_count, 2);
   assert_null(diff.pins[1].a);
-  wlmi_diff_release(&diff);
   wlmi_content_release(&left);
   wlmi_content_release(&right);
 }
@@ -326,7 +320,7 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
   }
   assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
   assert_int_equal(removed, count - kept);
-  GET(wlmi_content, content, wlmi_content_load(store, &content));
+  HOLD(wlmi_content, content, wlmi_content_load(store, &content));
   assert_int_equal(content.count, kept);
   GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
   assert_true(counts.variants == kept && counts.matrices == 1 && counts.devices == 1); /* no row without use */
@@ -335,7 +329,6 @@ static void assert_pruned(const pruned_candidate *candidates, int count, int64_t
     for (int64_t k = 0; k < content.count; k++) is_there |= !strcmp(content.records[k].variant, names[i]);
     if (is_there != candidates[i].is_kept) fail_msg("candidate %d is %s", i, is_there ? "there" : "gone");
   }
-  wlmi_content_release(&content);
   assert_status(WLM_OK, wlmi_store_prune(store, keep, &removed));
   assert_int_equal(removed, 0);
 }

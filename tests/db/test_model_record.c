@@ -16,7 +16,7 @@ static void put(wlm_store *store, const char *device_class, const char *name, in
 TEST(models_come_back_by_class) {
   static const char bytes[] = {0, 1, 2, 0, (char)0xff, 'x'};
   wlmi_model_record *records;
-  wlm_store *store = open_store(WLMI_STORE_WRITE);
+  OWNED(wlm_store) *store = open_store(WLMI_STORE_WRITE);
   put(store, "cuda/a", "second", 5, "two", 3);
   put(store, "cuda/a", "first", 7, "old", 3);
   put(store, "cuda/a", "first", 8, bytes, sizeof bytes);
@@ -41,7 +41,6 @@ TEST(models_come_back_by_class) {
   wlmi_model_records_free(records, count);
   const wlmi_model_record fresh = {"x", 1, "x", 1};
   assert_int_equal(wlmi_store_put_model(store, "cuda/a", &fresh), WLM_ERR_INVALID_ARGUMENT); /* opened for reading */
-  wlmi_store_close(store);
 }
 
 GROUP(folder_begin, folder_end)

@@ -146,9 +146,8 @@ TEST(changed_values_are_left_out_and_pins_kept) {
     assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
     assert_int_equal(SQLITE_OK, sqlite3_exec(db, changes[i], NULL, NULL, NULL));
     sqlite3_close(db);
-    unsigned char *bytes = read_whole(path, &size);
+    FREED unsigned char *bytes = read_whole(path, &size);
     count = repair(path, bytes, size);
-    free(bytes);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);
     assert_int_equal(result.lost, ROWS - count); /* each is counted once, though they are read in both directions */
     OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
@@ -222,11 +221,10 @@ TEST(a_killed_repair_loses_nothing) {
 
 /* The link stays, and the damaged file is kept beside its target. */
 TEST(the_target_of_a_symbolic_link_is_repaired) {
-  char target[320];
   struct stat info;
-  snprintf(target, sizeof target, "%s/elsewhere", folder.path);
+  const char *target = in_folder("elsewhere");
   assert_int_equal(mkdir(target, 0700), 0);
-  snprintf(target, sizeof target, "%s/elsewhere/bad.db", folder.path);
+  target = in_folder("elsewhere/bad.db");
   const char *link = in_folder("link.db");
   assert_int_equal(symlink("elsewhere/bad.db", link), 0);
   FREED unsigned char *bytes = malloc(whole_size);

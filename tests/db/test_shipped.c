@@ -22,34 +22,29 @@ static wlm_store *open_store(void) {
 
 TEST(is_small_and_undamaged) {
   struct stat file;
-  wlmi_text faults = {0};
+  HELD(wlmi_text) faults = {0};
   assert_int_equal(stat(path, &file), 0);
   assert_true(file.st_size <= 6000000);
-  wlm_store *store = open_store();
+  OWNED(wlm_store) *store = open_store();
   assert_status(WLM_OK, wlmi_store_check(store, &faults));
-  wlmi_store_close(store);
-  wlmi_text_release(&faults);
 }
 
 /* The winner of every case is a candidate in this version. (Slower measured variants need not be.) */
 static void choices_are_candidates(const char *of, int64_t least) {
   wlmi_measurement_record *records;
-  wlm_store *store = open_store();
+  OWNED(wlm_store) *store = open_store();
   GET(int64_t, count, wlmi_store_load(store, of, &records, &count));
-  GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
+  HOLD(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   assert_true(choices.count >= least);
   for (int64_t i = 0; i < choices.count; i++) {
     const wlmi_case *c = &choices.list[i];
-    wlmi_text reason = {0};
+    HELD(wlmi_text) reason = {0};
     assert_true(c->count > 0);
     GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
     assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, c->candidates[0].variant, &spec, &limits, &reason));
     if (reason.size) fail_msg("%s, n = %lld: %s %s", c->matrix, (long long)c->n, c->candidates[0].variant, reason.data);
-    wlmi_text_release(&reason);
   }
-  wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
-  wlmi_store_close(store);
 }
 
 TEST(its_choices_are_candidates) {
@@ -77,17 +72,15 @@ static int64_t least_measurements(const char *of, const char *name) {
 
 static void models_predict(const char *of, int models) {
   wlmi_model_record *records;
-  wlm_store *store = open_store();
+  OWNED(wlm_store) *store = open_store();
   GET(int64_t, count, wlmi_store_load_models(store, of, &records, &count));
   assert_int_equal(count, models);
   for (int64_t i = 0; i < count; i++) {
-    GET(wlmi_model, model, wlmi_model_read(records[i].data, records[i].size, &model));
+    HOLD(wlmi_model, model, wlmi_model_read(records[i].data, records[i].size, &model));
     assert_true(model.measurements > least_measurements(of, records[i].name));
     assert_true(model.tree_count > 0 && model.spread > 0 && model.spread < 0.5);
-    wlmi_model_release(&model);
   }
   wlmi_model_records_free(records, count);
-  wlmi_store_close(store);
 }
 
 /* H200: five of sums (f32, the same for N <= 8, f32 with positions, f16 and f64), one each of messages, the SDDMM,

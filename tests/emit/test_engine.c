@@ -30,8 +30,7 @@ static char *emit(const char *family, const char *kernel, const wlmi_limits *lim
   folder_remove(&folder);
   wlmi_generator_destroy(generator);
   if (expected) {
-    assert_int_equal(status, WLM_ERR_TEMPLATE);
-    assert_contains(wlm_error_detail(), expected);
+    assert_fails(WLM_ERR_TEMPLATE, status, expected);
   } else if (status != WLM_OK) {
     fail_msg("%s", wlm_error_detail());
   }
@@ -70,11 +69,10 @@ TEST(test_folders_without_a_family) {
   wlmi_generator *generator = NULL;
   test_folder folder;
   folder_make(&folder);
-  assert_int_equal(wlmi_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
-  assert_contains(wlm_error_detail(), "holds no NAME/family.lua");
+  assert_fails(WLM_ERR_TEMPLATE, wlmi_generator_create(folder.path, &generator), "holds no NAME/family.lua");
   emit_write(&folder, "my-family", "family.lua", good_family);
-  assert_int_equal(wlmi_generator_create(folder.path, &generator), WLM_ERR_TEMPLATE);
-  assert_contains(wlm_error_detail(), "my-family/family.lua: a family's folder is named by");
+  assert_fails(WLM_ERR_TEMPLATE, wlmi_generator_create(folder.path, &generator),
+               "my-family/family.lua: a family's folder is named by");
   folder_remove(&folder);
 }
 
@@ -315,11 +313,10 @@ TEST(test_emitted_lines_have_template_lines) {
     spec.problem.sampling.width = 32;
     OWN(wlmi_candidates, names, wlmi_generator_describe(generator, &spec, limits[i % 2], &names));
     for (int64_t k = 0; k < names->count; k++) {
-      wlmi_program program;
+      HELD(wlmi_program) program;
       assert_status(WLM_OK,
                     wlmi_generator_emit(generator, names->candidates[k].variant, &spec, limits[i % 2], &program));
       check_lines(&program);
-      wlmi_program_release(&program);
       checked++;
     }
   }
@@ -345,8 +342,7 @@ TEST(test_compiler_errors_name_the_template) {
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k)");
   WLM_FREED char *source = emit(good_family, kernel, &emit_host, NULL);
-  assert_status(WLM_ERR_COMPILE, wlmi_host_compile(source, &image, &size));
-  assert_contains(wlm_error_detail(), "mine/kernel.c.in:9:");
+  assert_fails(WLM_ERR_COMPILE, wlmi_host_compile(source, &image, &size), "mine/kernel.c.in:9:");
   assert_contains(wlm_error_detail(), "planted_mistake");
 }
 
@@ -362,7 +358,6 @@ TEST(test_nvrtc_errors_name_the_template) {
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k, 32)");
   WLM_FREED char *source = emit(family, kernel, &emit_cuda, NULL);
-  assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, &image, &size, NULL));
-  assert_contains(wlm_error_detail(), "mine/kernel.cu.in(9)");
+  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, &image, &size, NULL), "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
 }

@@ -159,7 +159,7 @@ static void keep_texts(void) {
 }
 
 TEST(sources_equal_the_table) {
-  wlmi_text rows = {0};
+  HELD(wlmi_text) rows = {0};
   make_folder(folder_now);
   wlmi_text_puts(&rows, "\n");
   for (int i = 0; i < PROBLEMS; i++) {
@@ -168,10 +168,9 @@ TEST(sources_equal_the_table) {
   }
   assert_false(rows.failed);
   every_family_has_a_row(rows.data);
-  char *old = text_of(table);
+  FREED char *old = text_of(table);
   const char *same_time = getenv("WARPLOOM_MEASURE_THE_SAME");
   const char *family = lacks_new_version(old, rows.data, same_time ? same_time : "");
-  free(old);
   if (*family)
     fail_msg(
         "the kernels of %s changed and its version did not: raise `version` in templates/%s/family.lua; or, if they "
@@ -179,7 +178,6 @@ TEST(sources_equal_the_table) {
         "which may name several families",
         family, family, family);
   const int same = golden_is(table, header, &rows);
-  wlmi_text_release(&rows);
   if (!same)
     fail_msg(
         "families emit other sources than %s has; they are FAMILY.PROBLEM.txt in %s, and those of the last time "

@@ -114,11 +114,10 @@ TEST(test_candidates) {
     assert_int_equal(count_prefix(names, "host_"), 0);
     assert_int_equal(count_prefix(names, "row_sample/"), 0);
     for (int64_t k = 0; k < names->count; k++) { /* every listed name is accepted, and listed once */
-      wlmi_text reason = {0};
+      HELD(wlmi_text) reason = {0};
       assert_status(WLM_OK,
                     wlmi_generator_refusal(emit_generator, names->candidates[k].variant, &spec, &emit_cuda, &reason));
       assert_int_equal(reason.size, 0);
-      wlmi_text_release(&reason);
       for (int64_t j = 0; j < k; j++)
         assert_string_not_equal(names->candidates[j].variant, names->candidates[k].variant);
     }

@@ -93,12 +93,11 @@ TEST(user_sum_equals_the_built_in_one) {
 
 static void expect_refusal(wlmi_generator *generator, const char *variant, const wlmi_limits *limits,
                            const wlmi_spec *spec, const char *says) {
-  wlmi_text reason = {0};
+  HELD(wlmi_text) reason = {0};
   assert_status(WLM_OK, wlmi_generator_refusal(generator, variant, spec, limits, &reason));
   if (says && !reason.size) fail_msg("%s is a candidate", variant);
   if (says) assert_contains(reason.data, says);
   if (!says && reason.size) fail_msg("%s: %s", variant, reason.data);
-  wlmi_text_release(&reason);
 }
 
 TEST(rows_are_not_split_without_combine) {

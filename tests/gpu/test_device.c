@@ -26,7 +26,7 @@ typedef struct product {
   wlm_plan plan;
 } product;
 
-static void product_make(wlm_index rowptr_type, product *p) {
+static void product_make(product *p, wlm_index rowptr_type) {
   const int wide = rowptr_type == WLM_I64;
   float c[ROWS * N];
   *p = (product){.csr = WLM_CSR_INIT};
@@ -158,8 +158,7 @@ TEST(a_family_gives_the_right_result) {
   static const char *const variants[] = {"row_naive/columns=32,rows=4,axis=units", "row_crc/cf=1,rows=4"};
   test_gpu();
   for (size_t i = 0; i < 2 * sizeof variants / sizeof *variants; i++) {
-    HELD(product) p;
-    product_make(i % 2 ? WLM_I64 : WLM_I32, &p);
+    MAKE(product, p, i % 2 ? WLM_I64 : WLM_I32);
     product_load(&p, variants[i / 2]);
     assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     assert_status(WLM_OK, test_gpu()->ops->synchronize(test_gpu(), NULL));
@@ -170,8 +169,7 @@ TEST(a_family_gives_the_right_result) {
 TEST(built_in_code_needs_no_compiler) {
   test_gpu();
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    HELD(product) p;
-    product_make((wlm_index)type, &p);
+    MAKE(product, p, (wlm_index)type);
     product_load(&p, NULL);
     assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
     product_check(&p);
@@ -179,8 +177,7 @@ TEST(built_in_code_needs_no_compiler) {
 }
 
 TEST(built_in_code_does_not_cover_all) {
-  HELD(product) p;
-  product_make(WLM_I32, &p);
+  MAKE(product, p, WLM_I32);
   p.spec.problem.reduce = WLM_MAX;
   assert_null(wlmi_exported_builtin(&wlmi_exported_tables, &test_gpu()->info.limits, &p.spec));
 }
@@ -189,28 +186,25 @@ TEST(invalid_code_is_refused) {
   static const char broken[] = ".version 8.0\n.target sm_80\n.address_size 64\nbogus\n";
   wlmi_device *device = test_gpu();
   HELD(wlmi_program) program;
-  HELD(product) p;
   size_t size;
-  product_make(WLM_I32, &p);
+  MAKE(product, p, WLM_I32);
   emit("row_crc/cf=1,rows=4", &p.spec, &program);
-  assert_int_equal(device->ops->load(device, &program, broken, sizeof broken, p.kernels, &p.module), WLM_ERR_DEVICE);
-  assert_non_null(strstr(wlm_error_detail(), "row_crc/cf=1,rows=4"));
+  assert_fails(WLM_ERR_DEVICE, device->ops->load(device, &program, broken, sizeof broken, p.kernels, &p.module),
+               "row_crc/cf=1,rows=4");
   WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
   strcpy(program.passes[0].kernel, "wlm_nobody");
-  assert_int_equal(device->ops->load(device, &program, image, size, p.kernels, &p.module), WLM_ERR_DEVICE);
-  assert_non_null(strstr(wlm_error_detail(), "wlm_nobody"));
+  assert_fails(WLM_ERR_DEVICE, device->ops->load(device, &program, image, size, p.kernels, &p.module), "wlm_nobody");
   assert_null(p.module);
 }
 
 TEST(a_bad_launch_is_reported_once) {
-  HELD(product) p;
   test_gpu();
-  product_make(WLM_I32, &p);
+  MAKE(product, p, WLM_I32);
   product_load(&p, "row_crc/cf=1,rows=4");
   wlmi_launch launch = p.plan.bound.launches[0];
   launch.threads = 1 << 20;
-  assert_int_equal(test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.bound.args, NULL), WLM_ERR_DEVICE);
-  assert_non_null(strstr(wlm_error_detail(), "1048576 threads"));
+  assert_fails(WLM_ERR_DEVICE, test_gpu()->ops->launch(test_gpu(), &launch, &p.plan.bound.args, NULL),
+               "1048576 threads");
   assert_status(WLM_OK, test_execute(&p.plan, p.b, p.c, NULL));
   product_check(&p);
 }
@@ -218,9 +212,8 @@ TEST(a_bad_launch_is_reported_once) {
 /* More than 48 KB of dynamic shared memory must be requested from the driver. */
 TEST(large_shared_memory) {
   wlmi_device *device = test_gpu();
-  HELD(product) p;
   int checked = 0;
-  product_make(WLM_I32, &p);
+  MAKE(product, p, WLM_I32);
   p.spec.problem.sampling.sample = WLM_SAMPLE_BUCKET;
   p.spec.problem.sampling.width = 2304;
   OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
@@ -259,10 +252,9 @@ static wlm_status enqueue(void *user, void *stream) {
 TEST(timer_replays_a_graph) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
-  HELD(product) p;
+  MAKE(product, p, WLM_I32);
   counted c = {.product = &p};
   double seconds = 0;
-  product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
   assert_status(WLM_OK, device->ops->timer_create(device, enqueue, &c, 50, &timer));
   int captured = c.calls;
@@ -278,9 +270,8 @@ TEST(timer_replays_a_graph) {
 TEST(failed_capture_leaves_no_trace) {
   wlmi_device *device = test_gpu();
   wlmi_timer *timer;
-  HELD(product) p;
+  MAKE(product, p, WLM_I32);
   counted fails = {.product = &p, .fail_at = 4}, blocks = {.product = &p, .block_at = 4};
-  product_make(WLM_I32, &p);
   product_load(&p, "row_crc/cf=1,rows=4");
   assert_int_equal(device->ops->timer_create(device, enqueue, &fails, 9, &timer), WLM_ERR_INTERNAL);
   assert_null(timer);

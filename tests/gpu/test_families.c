@@ -29,10 +29,10 @@ static wlm_status check_entry(wlmi_device *device, wlmi_generator *generator, co
 
 TEST(every_family_is_correct) {
   wlmi_device *device = test_gpu();
-  covering set;
+  HELD(covering) set;
   int64_t failures = 0;
   test_needs_nvrtc();
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   assert_int_equal(covering_make(generator, &device->info.limits, 1, covering_full(), &set), WLM_OK);
   assert_true(set.count > 0);
   if (one_each) covering_keep_sample(&set, shard);
@@ -47,8 +47,6 @@ TEST(every_family_is_correct) {
   }
   print_message("%lld variants checked %d times each on %s\n", (long long)set.count, runs(), device->info.name);
   assert_int_equal(failures, 0);
-  covering_release(&set);
-  wlmi_generator_destroy(generator);
 }
 
 GROUP(NULL, test_gpu_close)

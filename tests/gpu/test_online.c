@@ -107,9 +107,8 @@ TEST(every_result_is_correct_and_times_are_stored) {
   wlmi_store_close(store);
   wlm_plan *plan; /* closing has refreshed the context */
   assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  GET(char *, text, wlm_plan_explain(plan, 1, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, "\"step\":\"fingerprint\"");
-  wlm_string_free(text);
   wlm_plan_destroy(plan);
 }
 

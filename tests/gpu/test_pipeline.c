@@ -54,19 +54,18 @@ TEST(broken_device_ends_tuning) {
       "  passes = function() return { { kernel = \"crash\", units = \"rows\", units_per_block = 1,\n"
       "    columns_per_block = 32, threads = 32 } } end, registers = function() return 32 end }\n";
   static const char kernel[] = "WLM_KERNEL(crash, 32) {\n  ((float *)args.c)[-(1ll << 45) - @{x}] = 0;\n}\n";
-  char path[400];
   command c;
   test_gpu();
-  snprintf(path, sizeof path, "%s/templates", folder.path);
+  const char *path = in_folder("templates");
   mkdir(path, 0700);
   assert_int_equal(setenv("WARPLOOM_TEMPLATES", path, 1), 0);
-  snprintf(path, sizeof path, "%s/templates/crash", folder.path);
+  path = in_folder("templates/crash");
   mkdir(path, 0700);
-  snprintf(path, sizeof path, "%s/templates/crash/family.lua", folder.path);
+  path = in_folder("templates/crash/family.lua");
   write_whole(path, family, strlen(family));
-  snprintf(path, sizeof path, "%s/templates/crash/kernel.cu.in", folder.path);
+  path = in_folder("templates/crash/kernel.cu.in");
   write_whole(path, kernel, strlen(kernel));
-  snprintf(path, sizeof path, "%s/crash.db", folder.path);
+  path = in_folder("crash.db");
   command_run(&c, &folder, "tune", MATRIX, "-n", "32", "--device", "cuda:0", "--db", path);
   unsetenv("WARPLOOM_TEMPLATES");
   assert_int_equal(c.code, 1);

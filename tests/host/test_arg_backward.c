@@ -42,9 +42,8 @@ static double loss(const wlm_plan *plan, const wlm_execute_args *call, const flo
   float c[COLS * N];
   int32_t arg[COLS * N];
   double sum = 0;
-  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   assert_status(WLM_OK, test_execute_argmax_call(plan, call, dense, c, arg, workspace));
-  free(workspace);
   for (int i = 0; i < rows * N; i++) sum += (double)dc[i] * (double)c[i];
   return sum;
 }
@@ -67,9 +66,8 @@ TEST(gradients_are_derivatives) {
     for (int i = 0; i < COLS * N; i++) b[i] = (float)(i * 7 % 13) - 6.25f, dc[i] = (float)(i * 5 % 11) - 4.5f;
     bind_small(a, &context, &matrix);
     OWN(wlm_plan, plan, wlm_plan_create(context, matrix, &problem, &plan));
-    void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+    FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
     assert_status(WLM_OK, test_execute_argmax_call(plan, &call, b, c, arg, workspace));
-    free(workspace);
     memset(db, 0xff, sizeof db);
     memset(dvalues, 0xff, sizeof dvalues);
     assert_status(WLM_OK, test_argmax_gradient_call(context, matrix, &problem,
@@ -96,26 +94,25 @@ TEST(invalid_calls_are_refused) {
   wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_MAX, .want_argmax = 1);
   GET(wlm_plan *, plan, wlm_plan_create(context, matrix, &problem, &plan));
   wlm_execute_args args = EXECUTE_ARGS(.b = b, .x = dc, .argmax = arg, .argmax_db = db);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
-  assert_contains(wlm_error_detail(), "c is NULL"); /* the plan of a product computes a product */
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args),
+               "c is NULL"); /* the plan of a product computes a product */
   wlm_plan_destroy(plan);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, dc, NULL, b, db, NULL));
-  assert_contains(wlm_error_detail(), "argmax is NULL");
-  assert_status(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, NULL, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "x is NULL");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, dc, NULL, b, db, NULL),
+               "argmax is NULL");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, test_argmax_gradient(context, matrix, &problem, NULL, arg, b, db, NULL),
+               "x is NULL");
   /* on the host the order of sums is fixed, so deterministic is allowed */
   problem.policy.deterministic = 1;
   assert_status(WLM_OK, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
   problem.epilogue.activation = "relu";
-  assert_status(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "argmax_gradient with an epilogue");
+  assert_fails(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL),
+               "argmax_gradient with an epilogue");
   problem.epilogue.activation = NULL;
   problem.reduce = WLM_SUM;
-  assert_status(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL));
-  assert_contains(wlm_error_detail(), "argmax_gradient needs the reduction max or min");
+  assert_fails(WLM_ERR_UNSUPPORTED, test_argmax_gradient(context, matrix, &problem, dc, arg, b, db, NULL),
+               "argmax_gradient needs the reduction max or min");
   problem = (wlm_problem)PROBLEM(.n = N, .operation = WLM_ARGMAX_GRADIENT, .reduce = WLM_MAX);
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_tune(context, matrix, &problem, NULL, NULL));
-  assert_contains(wlm_error_detail(), "has one kernel");
+  assert_fails(WLM_ERR_UNSUPPORTED, wlm_tune(context, matrix, &problem, NULL, NULL), "has one kernel");
   assert_status(WLM_ERR_UNSUPPORTED, wlm_plan_create_online(context, matrix, &problem, NULL, &plan));
   assert_status(WLM_ERR_INVALID_ARGUMENT,
                 wlm_plan_create_variant(context, matrix, &problem, "host_row/rows=16,tile=32", &plan));
@@ -146,9 +143,8 @@ TEST(plans_need_no_transpose) {
   assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   assert_memory_equal(db[0], db[1], sizeof db[0]);
-  GET(char *, text, wlm_plan_explain(plan, 0, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_contains(text, "step      only: the operation has one kernel");
-  wlm_string_free(text);
   double seconds = 1;
   assert_status(WLM_OK, wlm_expected_seconds(context, matrix, &problem, &seconds, NULL));
   assert_true(seconds == 0);

@@ -139,8 +139,7 @@ TEST(gatv2) {
   assert_true(c[0] == 2 && c[1] == 3 && c[2] == 0 && c[3] == 0);
   const float delta[] = {c[0] + c[1], 0};
   attention.q = none;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "wlm_spmm: q is NULL");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args), "wlm_spmm: q is NULL");
 
   /* The gradients of scores are 0.5 * (3 - 5) = -1 and 0.5 * (7 - 5) = 1. */
   problem.operation = WLM_ATTENTION_ROWS;
@@ -165,8 +164,7 @@ TEST(gatv2) {
   assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
   args.beta = 0;
   attention.ldt = 1;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "wlm_spmm: ldt is 1, must be 2");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args), "wlm_spmm: ldt is 1, must be 2");
 }
 
 /* Scores of row 0 are 0.5 * (1 * 1 + 2 * 2) - 0.5 = 2 and 0.5 * (1 * 3 - 2 * 0.5) + 1 = 2, so each edge has the weight
@@ -200,8 +198,7 @@ TEST(dot) {
   assert_float_equal(dk[0], -0.5 * 1, 1e-6);
   assert_float_equal(dk[3], 0.5 * 2, 1e-6);
   attention.dright = softmax;
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "dright with WLM_SCORE_DOT");
+  assert_fails(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args), "dright with WLM_SCORE_DOT");
   attention.dright = NULL;
 
   float dq[4];
@@ -217,12 +214,10 @@ TEST(dot) {
   assert_float_equal(dq[1], 0.5 * (-1 * 2 + 1 * -0.5), 1e-6);
   assert_true(dq[2] == 0 && dq[3] == 0);
   attention.datt = dk;
-  assert_status(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "datt with WLM_SCORE_DOT");
+  assert_fails(WLM_ERR_UNSUPPORTED, wlm_spmm(context, &csr, &problem, &args), "datt with WLM_SCORE_DOT");
   attention.datt = NULL;
   problem.operation = WLM_ATTENTION;
   problem.transpose = 1;
   attention.k = NULL;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args));
-  assert_contains(wlm_error_detail(), "wlm_spmm: k is NULL");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, wlm_spmm(context, &csr, &problem, &args), "wlm_spmm: k is NULL");
 }

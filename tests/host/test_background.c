@@ -107,7 +107,7 @@ TEST(the_chosen_kernel_takes_over) {
   OWNED(wlm_context) *context = open_context(NULL);
   const wlm_problem problem = problem_of(DRAWN_N);
   OWNED(wlm_matrix) *matrix = NULL;
-  wlm_plan *plan = plan_of(context, &problem, &matrix), *second = plan_of(context, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &problem, &matrix), *second = plan_of(context, &problem, &matrix);
   assert_string_equal(wlm_plan_variant(plan), "host_builtin");
   assert_string_equal(wlm_plan_variant(second), "host_builtin");
   expect_product(plan, DRAWN_N);
@@ -122,8 +122,6 @@ TEST(the_chosen_kernel_takes_over) {
   second = plan_of(context, &problem, &matrix);
   assert_string_equal(wlm_plan_variant(second), wlm_plan_variant(plan));
   assert_null(second->upgrade);
-  wlm_plan_destroy(second);
-  wlm_plan_destroy(plan);
 }
 
 TEST(one_call_does_not_wait) {

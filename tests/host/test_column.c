@@ -72,11 +72,11 @@ static void check(const column *a, wlm_reduce reduce, const char *variant, doubl
                     .values = a->values);
   const wlm_problem problem = PROBLEM(.n = 1, .reduce = reduce, .policy = {.expected_calls = 1});
   const wlm_execute_args call = EXECUTE_ARGS(.alpha = alpha);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  GET(wlm_plan *, plan, wlm_plan_create_variant(bare_host, matrix, &problem, variant, &plan));
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWN(wlm_plan, plan, wlm_plan_create_variant(bare_host, matrix, &problem, variant, &plan));
   csr.nnz = a->nnz;
   assert_status(WLM_OK, wlm_plan_rebind(plan, &csr));
-  void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
+  FREED void *workspace = malloc(wlm_plan_workspace_size(plan) + 1);
   memset(a->c, 0xff, (size_t)a->rows * 4);
   assert_status(WLM_OK, test_execute_call(plan, &call, a->b, a->c, workspace));
   for (int64_t row = 0; row < a->rows; row++) {
@@ -85,9 +85,6 @@ static void check(const column *a, wlm_reduce reduce, const char *variant, doubl
       fail_msg("%s, %d, alpha %g, %lld rows: row %lld is %g, not %g", variant, (int)reduce, alpha, (long long)a->rows,
                (long long)row, (double)a->c[row], right);
   }
-  free(workspace);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(rows_of_all_lengths_and_ends) {
@@ -100,13 +97,12 @@ TEST(rows_of_all_lengths_and_ends) {
   } shapes[] = {{1, 1, 0}, {1, 9, 0}, {1, 3000, 0}, {300, 7, 0}, {300, 7, 40}, {17, 1, 3}, {50, 0, 0}, {900, 12, 1}};
   test_random random = {3};
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-    column a = column_make(shapes[s].rows, shapes[s].longest, shapes[s].empty, &random);
+    HELD(column) a = column_make(shapes[s].rows, shapes[s].longest, shapes[s].empty, &random);
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
       for (size_t r = 0; r < sizeof reductions / sizeof *reductions; r++) {
         check(&a, reductions[r], variants[v], 1);
         check(&a, reductions[r], variants[v], -0.5);
       }
-    column_release(&a);
   }
 }
 

@@ -90,9 +90,8 @@ TEST(the_built_in_kernel_is_the_last_choice) {
   begin_with(0);
   tune(WLM_F32);
   GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
-  GET(char *, text, wlm_plan_explain(plan, 1, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 1, &text));
   assert_contains(text, "\"step\":\"builtin\"");
-  wlm_string_free(text);
   wlm_plan_destroy(plan);
   tune(WLM_F16);
   assert_status(WLM_ERR_COMPILE, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -102,11 +101,11 @@ TEST(the_built_in_kernel_is_the_last_choice) {
 /* Its product has alpha, beta and several tiles of columns. All sums are exact. */
 TEST(the_built_in_kernel_is_right) {
   enum { N = 130 };
-  exact_product exact;
+  HELD(exact_product) exact;
   begin_with(0);
   b.problem.n = N;
   exact_product_make(&b.csr, N, &exact);
-  float *c = malloc(exact.c_size);
+  FREED float *c = malloc(exact.c_size);
   assert_non_null(c);
   for (size_t i = 0; i < exact.c_size / sizeof *c; i++) c[i] = (float)(i % 7);
   GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
@@ -121,8 +120,6 @@ TEST(the_built_in_kernel_is_right) {
   assert_status(WLM_OK, test_execute_call(plan, &b.call, exact.b, c, NULL));
   for (size_t i = 0; i < exact.c_size / sizeof *c; i++) assert_true(c[i] == -2 * exact.c[i]);
   wlm_plan_destroy(plan);
-  free(c);
-  exact_product_release(&exact);
   bench_release(&b);
 }
 

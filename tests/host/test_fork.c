@@ -89,11 +89,10 @@ static wlm_status run_plan(wlm_context *context, const wlm_matrix *matrix, int64
   const wlm_problem problem = problem_of(n, transpose);
   float c[ROWS * N];
   _Alignas(16) char workspace[1 << 14];
-  wlm_plan *plan;
+  OWNED(wlm_plan) *plan = NULL;
   wlm_status status = wlm_plan_create(context, matrix, &problem, &plan);
   if (status == WLM_OK) status = test_execute(plan, b, c, workspace);
   if (status == WLM_OK && right && memcmp(c, right, sizeof c)) status = WLM_ERR_MISMATCH;
-  wlm_plan_destroy(plan);
   return status;
 }
 

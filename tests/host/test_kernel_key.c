@@ -280,8 +280,7 @@ TEST(a_compiler_without_an_answer) {
   assert_int_equal(chmod(path, 0700), 0);
   use_compiler("cc-silent");
   wlm_context_options options = BARE_OPTIONS(.device = "host");
-  GET(wlm_context *, context, wlm_context_create(&options, &context));
-  wlm_context_destroy(context);
+  OWN(wlm_context, context, wlm_context_create(&options, &context));
   unsetenv("WARPLOOM_CC");
 }
 

@@ -187,8 +187,7 @@ static void spoil_positions(walked *w, int r) {
 static void expect_write(const walked *w, char *byte, int padding, const char *says) {
   const char kept = *byte;
   *byte = (char)(kept + 1);
-  assert_status(WLM_ERR_MISMATCH, wlmi_operands_intact(&w->operands, padding));
-  assert_contains(wlm_error_detail(), says);
+  assert_fails(WLM_ERR_MISMATCH, wlmi_operands_intact(&w->operands, padding), says);
   *byte = kept;
   assert_status(WLM_OK, wlmi_operands_intact(&w->operands, 1));
 }
@@ -248,8 +247,8 @@ TEST(wrong_dropout_is_refused) {
   OWN(wlm_plan, plan, wlm_plan_create(context, w.upload.matrix, &problem, &plan));
   for (int i = 0; i < 3; i++) {
     w.operands.message->call.scalars[1] = shares[i]; /* b is operand 0 */
-    assert_status(WLM_ERR_INVALID_ARGUMENT, verify_plan(&w.operands, w.verifier, plan, &error));
-    assert_contains(wlm_error_detail(), "the scalar of operand kept is ");
+    assert_fails(WLM_ERR_INVALID_ARGUMENT, verify_plan(&w.operands, w.verifier, plan, &error),
+                 "the scalar of operand kept is ");
     assert_contains(wlm_error_detail(), "must be at least 0 and below 1");
   }
 }
@@ -257,10 +256,9 @@ TEST(wrong_dropout_is_refused) {
 /* Either of two edges may win whose messages differ by less than rounding, but no other. */
 TEST(close_positions) {
   wlm_problem problem = problem_of("max=exp(b)*0+1", 2, 1);
-  walked w;
   double error;
   problem.want_argmax = 1;
-  walked_make(&w, &problem, NULL);
+  MAKE(walked, w, &problem, NULL);
   run(&w, NULL);
   int32_t *positions = (int32_t *)(void *)wlmi_call_array_memory(&w.operands, find(&w, "positions", 0));
   positions[2 * LONG_ROW]++; /* equal messages, and not the lowest position */
@@ -277,7 +275,6 @@ TEST(close_positions) {
   }
   positions[2 * LONG_ROW]++; /* of the next row */
   expect_mismatch(&w, "positions[0]: [40,0] is");
-  walked_release(&w);
 }
 
 /* ---- large problems --------------------------------------------------------------------------------------- */

@@ -149,7 +149,8 @@ static wlm_status emit(wlmi_generator *generator, wlmi_program *program) {
 
 /* A generator whose first kernel ran out of memory still makes all others. */
 TEST(a_generator_stays_whole) {
-  wlmi_program wanted = {0}, program = {0};
+  HELD(wlmi_program) wanted = {0};
+  wlmi_program program = {0};
   GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
   assert_status(WLM_OK, emit(generator, &wanted));
   wlmi_generator_destroy(generator);
@@ -165,7 +166,6 @@ TEST(a_generator_stays_whole) {
     wlmi_program_release(&program);
     wlmi_generator_destroy(generator);
   }
-  wlmi_program_release(&wanted);
 }
 
 TEST(one_call_reports_it) {
@@ -182,11 +182,10 @@ TEST(one_call_reports_it) {
 }
 
 static wlm_status refresh_export_import(wlm_context *context) {
-  char *text = NULL;
+  WLM_FREED char *text = NULL;
   wlm_status status = wlm_context_refresh(context);
   if (status == WLM_OK) status = wlm_export_string(context, &text);
   if (status == WLM_OK) status = wlm_import_string(context, text, NULL);
-  wlm_string_free(text);
   /* Jansson loses a character or a token if it finds no memory, so the line may look malformed. */
   return status == WLM_ERR_PARSE ? WLM_ERR_OUT_OF_MEMORY : status;
 }

@@ -32,13 +32,12 @@ static void winner(char variant[WLMI_VARIANT_NAME], char loser[WLMI_VARIANT_NAME
   wlmi_measurement_record *records;
   OWN(wlm_store, store, wlmi_store_open(database, WLMI_STORE_READ, &store));
   GET(int64_t, count, wlmi_store_load(store, NULL, &records, &count));
-  GET(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
+  HOLD(wlmi_cases, choices, wlmi_cases_make(records, count, &choices));
   assert_int_equal(choices.count, 1);
   const wlmi_case *c = choices.list;
   assert_true(c->count > 2);
   snprintf(variant, WLMI_VARIANT_NAME, "%s", c->candidates[0].variant);
   snprintf(loser, WLMI_VARIANT_NAME, "%s", c->candidates[c->count - 1].variant);
-  wlmi_cases_release(&choices);
   wlmi_measurements_free(records, count);
 }
 

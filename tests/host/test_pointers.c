@@ -73,13 +73,12 @@ TEST(product_pointers) {
   assert_status(WLM_OK, wlm_plan_create_variant(bare_host, matrix, &problem, "host_nnz/nonzeros=1024,tile=32", &plan));
   const size_t size = wlm_plan_workspace_size(plan);
   assert_true(size > 0);
-  char *workspace = aligned_alloc(16, (size + 31) / 16 * 16);
+  FREED char *workspace = aligned_alloc(16, (size + 31) / 16 * 16);
   assert_refused(test_execute(plan, b, c, off(workspace, 8)), "workspace is 0x");
   wlm_execute_args args = EXECUTE_ARGS(.b = b, .c = c, .workspace = workspace, .workspace_size = size - 1);
   assert_refused(wlm_plan_execute(plan, &args), "workspace_size is");
   args.workspace_size = size;
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
-  free(workspace);
   wlm_plan_destroy(plan);
 
   problem.reduce = WLM_MAX;
@@ -116,7 +115,7 @@ TEST(messages_that_do_not_read_b) {
     const wlm_status of_product = product[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
     const wlm_status of_gradient = gradient[message] ? WLM_ERR_INVALID_ARGUMENT : WLM_OK;
     wlm_problem problem = PROBLEM(.n = N, .message = (wlm_message)message);
-    wlm_plan *plan = plan_of(matrix, &problem);
+    OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
     assert_int_equal(of_product, test_execute(plan, NULL, c, NULL));
     if (!product[message]) assert_true(c[0] == 3 && c[N] == -0.5f);
     wlm_plan_destroy(plan);
@@ -130,13 +129,11 @@ TEST(messages_that_do_not_read_b) {
     plan = plan_of(matrix, &problem);
     assert_int_equal(of_product, test_execute_argmax(plan, NULL, c, arg, NULL));
     assert_int_equal(of_gradient, GRADIENT(c, arg, NULL, db, dvalues));
-    wlm_plan_destroy(plan);
   }
   wlm_problem problem = PROBLEM(.n = N, .reduce = WLM_CUSTOM, .custom = "message=a*a;init=0;reduce=acc+x");
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, NULL, c, NULL));
   assert_true(c[0] == 5 && c[N] == 1.25f);
-  wlm_plan_destroy(plan);
 }
 
 /* Runs a product, planned or in one call, whose arrays are at these elements of `memory`, with these distances of
@@ -216,7 +213,7 @@ TEST(results_that_overlap_others) {
     assert_refused(wlm_plan_execute(plan, &bad), says);  \
     assert_contains(wlm_error_detail(), "share memory"); \
   } while (0)
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   SHARES(c, m.rowptr, "c and rowptr");
   SHARES(c, m.colind + NNZ - 1, "c and colind");
@@ -251,7 +248,6 @@ TEST(results_that_overlap_others) {
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   SHARES(dvalues, m.values, "dvalues and values");
   SHARES(dvalues, m.x, "dvalues and x");
-  wlm_plan_destroy(plan);
 }
 
 /* What a call gives, and the problem does not have. */
@@ -287,8 +283,7 @@ TEST(fields_of_a_call) {
         snprintf(says, sizeof says, "wlm_execute_args.%s", i % 2 ? "beta" : "alpha");
       } else {
         *(i % 2 ? &args.ldc : &args.ldb) = most + 1; /* rows of B or C further apart than a kernel can address */
-        assert_status(WLM_ERR_OVERFLOW, wlm_plan_execute(plan, &args));
-        assert_contains(wlm_error_detail(), i % 2 ? "ldc is " : "ldb is ");
+        assert_fails(WLM_ERR_OVERFLOW, wlm_plan_execute(plan, &args), i % 2 ? "ldc is " : "ldb is ");
         continue;
       }
       assert_refused(wlm_plan_execute(plan, &args), says);
@@ -304,8 +299,8 @@ TEST(values_of_a_call) {
   wlm_problem problem = PROBLEM(.n = N);
   wlm_execute_args call = EXECUTE_ARGS(.values = twice);
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, b, once, NULL));
   assert_status(WLM_OK, test_execute_call(plan, &call, b, again, NULL));
   for (int i = 0; i < ROWS * N; i++) assert_true(again[i] == 2 * once[i]);
@@ -317,8 +312,6 @@ TEST(values_of_a_call) {
   assert_status(WLM_OK, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
   plan = plan_of(matrix, &problem);
   assert_refused(test_execute_call(plan, &call, b, c, NULL), "wlm_execute_args.values");
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 /* With has_values the matrix has no array of values, and each call gives them. */
@@ -327,8 +320,8 @@ TEST(values_only_with_calls) {
   float wanted[ROWS * N];
   wlm_problem problem = PROBLEM(.n = N);
   for (int i = 0; i < COLS * N; i++) b[i] = (float)(i % 7);
-  GET(wlm_matrix *, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
-  wlm_plan *plan = plan_of(matrix, &problem);
+  OWN(wlm_matrix, matrix, wlm_matrix_create(bare_host, &csr, NULL, &matrix));
+  OWNED(wlm_plan) *plan = plan_of(matrix, &problem);
   assert_status(WLM_OK, test_execute(plan, b, wanted, NULL));
   wlm_plan_destroy(plan);
   wlm_matrix_destroy(matrix);
@@ -350,8 +343,6 @@ TEST(values_only_with_calls) {
   }
   csr.has_values = 0;
   assert_refused(wlm_plan_rebind(plan, &csr), "the plan is for values of f32, not none");
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 GROUP(bare_host_begin, bare_host_end)

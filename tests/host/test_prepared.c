@@ -201,7 +201,8 @@ static wlm_status launch_no_preparing(const wlmi_device *device, const wlmi_laun
 TEST(a_failing_preparation) {
   int prepared = 0;
   wlm_tune_options options = quick(&prepared);
-  float *dense = calloc(ROWS, 2 * N * sizeof *dense), *c = dense + ROWS * N;
+  FREED float *dense = calloc(ROWS, 2 * N * sizeof *dense);
+  float *c = dense + ROWS * N;
   MAKE(bench, b, templates, INPUT, N);
   wlmi_device *device = wlmi_context_device(b.context);
   real_ops = device->ops;
@@ -217,10 +218,9 @@ TEST(a_failing_preparation) {
   wlmi_context_device(planted.context)->ops = &failing;
   wlm_plan *plan = plan_for(&planted, 1000);
   assert_string_equal(wlm_plan_variant(plan), "ready");
-  void *memory = malloc(wlm_plan_prepared_size(plan));
+  FREED void *memory = malloc(wlm_plan_prepared_size(plan));
   assert_status(WLM_ERR_DEVICE, wlm_plan_prepare(plan, memory, NULL));
   assert_status(WLM_ERR_NOT_READY, test_execute(plan, dense, c, NULL));
-  free(memory);
   wlm_plan_destroy(plan);
   assert_int_equal(planted.problem.policy.expected_calls, 1000);
   assert_status(WLM_OK, test_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c));
@@ -228,7 +228,6 @@ TEST(a_failing_preparation) {
   assert_status(WLM_ERR_INVALID_ARGUMENT,
                 test_spmm(planted.context, wlmi_matrix_csr(planted.upload.matrix), &planted.problem, dense, c));
   device->ops = wlmi_context_device(planted.context)->ops = real_ops;
-  free(dense);
 }
 
 /* ---- choosing ---------------------------------------------------------------------------------------- */
@@ -257,19 +256,18 @@ TEST(old_measurements_imply_no_preparation) {
 }
 
 static void check_explained(const wlm_plan *plan, const char *in_text, const char *const (*in_json)[2]) {
-  GET(char *, text, wlm_plan_explain(plan, 0, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_contains(text, in_text);
   wlm_string_free(text);
   assert_status(WLM_OK, wlm_plan_explain(plan, 1, &text));
   assert_true(json_is_valid(text));
   for (; (*in_json)[0]; in_json++) assert_json_at(text, (*in_json)[0], (*in_json)[1]);
-  wlm_string_free(text);
 }
 
 TEST(explain_shows_the_break_even) {
   MAKE(bench, b, templates, INPUT, N);
   plant_both(&b);
-  wlm_plan *plan = plan_for(&b, 1);
+  OWNED(wlm_plan) *plan = plan_for(&b, 1);
   check_explained(
       plan,
       "reused    ready                                    4.500x  50.00 us  prepare 400.00 us, pays from 9 calls on\n",
@@ -292,12 +290,10 @@ TEST(explain_shows_the_break_even) {
                                            {"$.ranking[0].break_even", "9.0"},
                                            {"$.other.variant", "plain"},
                                            {NULL, NULL}});
-  void *memory = malloc(wlm_plan_prepared_size(plan));
+  FREED void *memory = malloc(wlm_plan_prepared_size(plan));
   assert_status(WLM_OK, wlm_plan_prepare(plan, memory, NULL));
   check_explained(plan, "prepares  744 bytes; done\n", (const char *const[][2]){{"$.is_prepared", "1"}, {NULL, NULL}});
   check_explained(plan, "no reuse  plain ", (const char *const[][2]){{NULL, NULL}});
-  free(memory);
-  wlm_plan_destroy(plan);
 }
 
 /* ---- executing ----------------------------------------------------------------------------------------- */
@@ -308,15 +304,13 @@ TEST(unprepared_plans_are_not_ready) {
   OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 3, &verifier));
   /* a variant named by the caller may need preparation, even for a single call */
   OWN(wlm_plan, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &b.problem, "ready", &plan));
-  assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
-  assert_contains(wlm_error_detail(), "wlm_plan_prepare");
+  assert_fails(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL), "wlm_plan_prepare");
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, NULL, NULL));
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_prepare(plan, (void *)(uintptr_t)8, NULL)); /* misaligned */
   assert_status(WLM_ERR_NOT_READY, wlmi_operands_call(&operands, plan, NULL, NULL));
   wlm_execute_args args = EXECUTE_ARGS(.b = operands.call.b, .c = operands.output[0].buffer.memory,
                                        .prepared = (void *)(uintptr_t)8 /* misaligned */);
-  assert_status(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args));
-  assert_contains(wlm_error_detail(), "prepared");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, wlm_plan_execute(plan, &args), "prepared");
   GET(double, error, verify_plan(&operands, verifier, plan, &error));
 }
 

@@ -123,14 +123,13 @@ TEST(the_matrix_may_be_destroyed) {
   static drawn d;
   test_random random = {4};
   const wlm_problem problem = problem_of(0);
-  drawn *first = calloc(1, sizeof *first);
+  FREED drawn *first = calloc(1, sizeof *first);
   OWNED(wlm_matrix) *matrix = NULL;
   assert_non_null(first);
   draw_matrix(first, &random, 1);
   OWNED(wlm_plan) *plan = plan_of(context, &first->csr, &problem, &matrix);
   draw_matrix(&d, &random, 1);
   assert_status(WLM_OK, wlm_plan_rebind(plan, &d.csr));
-  free(first);
   expect_as_alone(plan, &problem, &d);
 }
 
@@ -272,12 +271,12 @@ TEST(positions_of_32_bits) {
   test_random random = {12};
   const wlm_problem problem = problem_of(1);
   wlm_problem message = problem_of(0);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *matrix = NULL;
   draw_matrix(&d, &random, 1);
   for (int64_t i = 0; i <= d.csr.rows; i++) rowptr[i] = d.rowptr[i];
   d.csr.rowptr = rowptr;
   d.csr.rowptr_type = WLM_I64;
-  wlm_plan *plan = plan_of(context, &d.csr, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &d.csr, &problem, &matrix);
   wlm_csr csr = d.csr;
   csr.nnz = (int64_t)INT32_MAX + 1;
   expect_refused(plan, &csr, WLM_ERR_OVERFLOW, "argmax_type is i32");
@@ -293,8 +292,6 @@ TEST(positions_of_32_bits) {
   message.custom = "max=b";
   assert_status(WLM_OK, wlm_plan_create(context, matrix, &message, &plan));
   assert_status(WLM_OK, wlm_plan_rebind(plan, &csr)); /* it has no positions */
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 TEST(plans_of_one_matrix) {
@@ -302,11 +299,10 @@ TEST(plans_of_one_matrix) {
   static results to;
   test_random random = {14};
   wlm_problem problem = problem_of(0);
-  wlm_matrix *matrix;
-  wlm_plan *plan;
+  OWNED(wlm_matrix) *matrix = NULL;
   draw_matrix(&d, &random, 1);
   problem.transpose = 1;
-  plan = plan_of(context, &d.csr, &problem, &matrix);
+  OWNED(wlm_plan) *plan = plan_of(context, &d.csr, &problem, &matrix);
   expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "the A^T of one matrix");
   expect_as_alone(plan, &problem, &d);
   wlm_plan_destroy(plan);
@@ -330,8 +326,6 @@ TEST(plans_of_one_matrix) {
   expect_refused(plan, &d.csr, WLM_ERR_UNSUPPORTED, "prepared memory");
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));
   assert_true(to.c[0] == 7);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
 }
 
 GROUP(begin, end)

@@ -125,7 +125,7 @@ TEST(only_untuned_problems_are_recorded) {
   bench b;
   wlmi_recorded *list;
   char hex[WLMI_HASH_HEX], key[WLMI_SPEC_KEY];
-  wlmi_text device_class = {0};
+  HELD(wlmi_text) device_class = {0};
   wlmi_device_record device;
   bench_make(&b, "near.db", 1);
   GET(wlm_plan *, plan, wlm_plan_create_variant(b.context, b.upload.matrix, &sum, "host_row/rows=16,tile=16", &plan));
@@ -141,7 +141,6 @@ TEST(only_untuned_problems_are_recorded) {
   const wlmi_pin_record pin = {device_class.data, hex, key, pinned.n, "host_row/rows=16,tile=32"};
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
   wlmi_store_close(store);
-  wlmi_text_release(&device_class);
   assert_status(WLM_OK, wlm_context_refresh(b.context));
   make_plan(&b, &sum);
   make_plan(&b, &beside);
@@ -364,12 +363,11 @@ TEST(synthetic_matrices_for_impossible_stats) {
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     char name[WLMI_STAND_IN_NAME];
     wlmi_stand_in_name(&odd[i], name);
-    GET(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_input_read(name, &csr));
     assert_int_equal(csr.rows, odd[i].rows);
     assert_int_equal(csr.cols, odd[i].cols);
     assert_true(csr.nnz > 0);
     if (i == 0) assert_int_equal(csr.nnz, odd[0].nnz); /* 420 a row, which a uniform matrix can have */
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -395,14 +393,11 @@ TEST(synthetic_matrices_have_the_types) {
     assert_true(view.stats->rows == 300 && view.stats->cols == 700 && view.stats->nnz == 2400);
     assert_int_equal(view.stats->longest, 40);
 
-    wlmi_operands operands; /* products with the matrix are correct */
-    assert_status(WLM_OK, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
-    GET(wlm_plan *, plan, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
-    GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+    /* products with the matrix are correct */
+    HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, upload.matrix, &spec.problem, NULL, 1, &operands));
+    OWN(wlm_plan, plan, wlm_plan_create(b.context, upload.matrix, &spec.problem, &plan));
+    OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 1, &verifier));
     GET(double, error, verify_plan(&operands, verifier, plan, &error));
-    wlmi_verifier_destroy(verifier);
-    wlm_plan_destroy(plan);
-    wlmi_operands_release(&operands);
   }
 }
 

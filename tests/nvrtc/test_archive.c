@@ -93,9 +93,9 @@ static void has_kernel_as_it_is(wlm_context *context, const char *key, int64_t n
 /* The gradient by argmax has kernels, too. */
 static void has_gradient(wlm_context *context, const char *key, int64_t n) {
   wlmi_limits limits = context->device->info.limits;
-  wlmi_program program;
+  HELD(wlmi_program) program;
+  WLM_FREED void *image = NULL;
   wlmi_spec spec;
-  void *image;
   size_t size;
   limits.any_width = 0;
   CHECK(wlmi_spec_from_key(key, n, &spec) == WLM_OK);
@@ -105,8 +105,6 @@ static void has_gradient(wlm_context *context, const char *key, int64_t n) {
         WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
-  wlmi_free(image);
-  wlmi_program_release(&program);
 }
 
 static void check_problems(wlm_context *context, const char *type) {
@@ -178,7 +176,7 @@ static void has_scattering(wlm_context *context, int64_t n) {
 /* Every problem of the models of tests/python/pyg/test_archived_problems.py. */
 static void check_models(void) {
   tsv_table table;
-  wlm_context *context = open_context(90, WLM_SOURCE_DIR "/share/warploom/system.db");
+  OWNED(wlm_context) *context = open_context(90, WLM_SOURCE_DIR "/share/warploom/system.db");
   CHECK(*context->device->info.compiler);
   for (int64_t n = 16; n <= 128; n *= 2) has_scattering(context, n);
   CHECK(tsv_read(WLM_SOURCE_DIR "/tests/problems_of_models.tsv", &table) && table.rows > 50);
@@ -187,7 +185,6 @@ static void check_models(void) {
     (strstr(key, "argmax_gradient") ? has_gradient : has_kernel_as_it_is)(context, key, tsv_int(&table, row, "n"));
   }
   tsv_free(&table);
-  wlm_context_destroy(context);
 }
 
 /* Of every architecture that the archive serves: its own code, that of an older minor version, and PTX. */
@@ -197,9 +194,8 @@ static void check(void) {
     const char *type;
   } cases[] = {{90, "f32"}, {86, "bf16"}, {120, "f16"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlm_context *context = open_without_compiler(cases[i].arch, WLM_SOURCE_DIR "/share/warploom/system.db");
+    OWNED(wlm_context) *context = open_without_compiler(cases[i].arch, WLM_SOURCE_DIR "/share/warploom/system.db");
     check_problems(context, cases[i].type);
-    wlm_context_destroy(context);
   }
 }
 
@@ -208,7 +204,7 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
   wlm_stats stats = STATS(.rows = 20000, .cols = 20000, .nnz = 200000);
   wlmi_limits limits = context->device->info.limits;
   wlmi_decision d;
-  wlmi_program program;
+  HELD(wlmi_program) program;
   wlmi_spec spec;
   char *code;
   limits.any_width = 0;
@@ -219,23 +215,20 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
   CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_ONE_CALL, &spec, &d) == WLM_OK);
   CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
   const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
-  wlmi_program_release(&program);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, (void **)&code, size) == WLM_OK);
   return code;
 }
 
 static void check_means(void) {
   size_t size;
-  wlm_context *context = open_without_compiler(90, "");
-  char *code = code_of_mean(context, &size);
+  OWNED(wlm_context) *context = open_without_compiler(90, "");
+  WLM_FREED char *code = code_of_mean(context, &size);
   CHECK(size > 1000 && !memcmp(code, "\177ELF", 4));
   wlmi_free(code);
   wlm_context_destroy(context);
   context = open_without_compiler(120, "");
   code = code_of_mean(context, &size);
   CHECK(strlen(code) + 1 == size && strstr(code, "\n.target sm_90\n"));
-  wlmi_free(code);
-  wlm_context_destroy(context);
 }
 
 /* Asks another process, because a process looks for NVRTC once. */

@@ -27,8 +27,7 @@ TEST(errors_have_their_position) {
   size_t size;
   test_needs_nvrtc();
   FREED char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
-  assert_status(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL));
-  assert_contains(wlm_error_detail(), "op:activation(1)");
+  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL), "op:activation(1)");
 }
 
 GROUP(emit_begin, emit_end)

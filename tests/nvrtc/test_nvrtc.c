@@ -20,9 +20,8 @@ static void emit(int arch, wlmi_program *program) {
       .target = WLMI_TARGET_CUDA, .arch = arch, .threads_per_block = 1024, .shared_bytes = 99 << 10, .processors = 100};
   wlmi_spec spec;
   make_spec(WLM_I32, &spec);
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
+  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   assert_int_equal(wlmi_generator_emit(generator, variant, &spec, &limits, program), WLM_OK);
-  wlmi_generator_destroy(generator);
 }
 
 TEST(the_version_is_supported) {
@@ -242,7 +241,7 @@ static void compile_helper(const wlmi_program *program) {
 /* The kernels of wlm_csr_from_bsr for all types of indices, and those that copy column-major arrays: without local
  * memory. */
 TEST(helpers_compile) {
-  wlmi_program program;
+  HELD(wlmi_program) program;
   wlmi_spec spec;
   test_needs_nvrtc();
   OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
@@ -255,5 +254,4 @@ TEST(helpers_compile) {
   make_spec(WLM_I32, &spec);
   assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &spec, &emit_cuda, &program));
   compile_helper(&program);
-  wlmi_program_release(&program);
 }

@@ -39,14 +39,13 @@ TEST(compiles_for_all) {
     wlm_problem problem = PROBLEM(.n = 1);
     wlm_csr csr = CSR(.rowptr_type = (wlm_index)(number & 1), .colind_type = (wlm_index)(number >> 1 & 1),
                       .base = number % 3 == 1);
-    wlmi_program program;
     GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-    assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
+    HOLD(wlmi_program, program,
+         wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
     wlmi_program_release(&program);
     assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
     compile(&program, architectures[number / 4]);
-    wlmi_program_release(&program);
   }
 }
 
@@ -54,8 +53,8 @@ TEST(stats_and_copies_compile) {
   test_needs_nvrtc();
   OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
   for (int number = 0; number < 6; number++) {
-    wlmi_program program;
-    assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
+    HOLD(wlmi_program, program,
+         emit_helper(generator, WLMI_HELPER_STATS, (wlm_index)(number & 1), WLM_I32, 0, &program));
     compile(&program, architectures[number / 2]);
     wlmi_program_release(&program);
     assert_status(WLM_OK, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)(number & 1),
@@ -65,6 +64,5 @@ TEST(stats_and_copies_compile) {
     assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0},
                                                       &emit_cuda, &program));
     compile(&program, architectures[number / 2]);
-    wlmi_program_release(&program);
   }
 }

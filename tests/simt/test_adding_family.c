@@ -44,7 +44,7 @@ TEST(test_the_example_works) {
   OWN(wlmi_generator, generator, wlmi_generator_create(folder.path, &generator));
   folder_remove(&folder);
   OWN(wlmi_device, device, simt_device_open(&device));
-  GET(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
+  HOLD(covering, set, covering_make(generator, &device->info.limits, 1, 0, &set));
   int64_t checked = 0;
   for (int64_t i = 0; i < set.count; i++) {
     wlmi_program program;
@@ -59,7 +59,6 @@ TEST(test_the_example_works) {
     checked++;
   }
   assert_int_equal(checked, 3); /* rows = 1, 2, 4 */
-  covering_release(&set);
 }
 
 int main(void) {

@@ -13,9 +13,8 @@
 static char *text_of_the_page(void) {
   static const char before[] = "problem.custom = \"";
   size_t size;
-  char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-an-operation.md", &size);
+  FREED char *raw = (char *)read_whole(WLM_SOURCE_DIR "/docs/adding-an-operation.md", &size);
   FREED char *page = strndup(raw, size);
-  free(raw);
   const char *begin = strstr(page, before);
   if (!begin) fail_msg("docs/adding-an-operation.md has no %s", before);
   begin += strlen(before);

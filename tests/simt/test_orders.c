@@ -61,9 +61,8 @@ static size_t run(const wlm_csr *csr, int64_t n, wlm_order order, const char *va
   wlm_execute_args args = EXECUTE_ARGS(.b = by_columns ? b_columns : b, .c = by_columns ? c_columns : c);
   OWN(wlm_matrix, matrix, wlm_matrix_create(context, csr, NULL, &matrix));
   OWN(wlm_plan, plan, wlm_plan_create_variant(context, matrix, &problem, variant, &plan));
-  GET(char *, text, wlm_plan_explain(plan, 0, &text));
+  WLM_FREED GET(char *, text, wlm_plan_explain(plan, 0, &text));
   assert_true(by_columns == (strstr(text, explained) != NULL));
-  wlm_string_free(text);
   args.workspace_size = wlm_plan_workspace_size(plan);
   args.workspace = aligned_alloc(256, (args.workspace_size + 256) / 256 * 256);
   assert_status(WLM_OK, wlm_plan_execute(plan, &args));

@@ -39,13 +39,12 @@ static int one(void *user, int64_t index) {
   const suite *s = user;
   const struct entry *entry = &s->entries[index];
   const kernel_check check = {.device = s->device, .spec = &entry->spec, .runs = 2, .seed = (uint64_t)index + 3};
-  wlmi_program program = {0};
+  HELD(wlmi_program) program = {0};
   simt_device_seed(s->device, (uint64_t)index + 1);
   wlm_status status =
       wlmi_generator_emit(s->generator, entry->variant, &entry->spec, &s->device->info.limits, &program);
   if (status == WLM_OK && !program.walks_a) status = wlmi_fail(WLM_ERR_MISMATCH, "walks op(A)");
   if (status == WLM_OK) status = kernel_check_program(&check, &program);
-  wlmi_program_release(&program);
   if (status == WLM_OK) return 0;
   fprintf(stderr, "%s: ", wlm_error_detail());
   describe(user, index);

@@ -34,7 +34,7 @@ typedef struct small {
 /* Runs a small kernel; b and c have exactly `n` elements. */
 static wlm_status run_small(const small *s, int64_t n, const int *b, int *c) {
   wlm_status status = WLM_OK;
-  wlmi_text source = {0};
+  HELD(wlmi_text) source = {0};
   wlmi_program program = {.pass_count = 1, .passes = {{.kernel = "k"}}};
   wlmi_module *module = NULL;
   void *kernels[WLMI_MAX_PASSES], *image = NULL;
@@ -50,7 +50,6 @@ static wlm_status run_small(const small *s, int64_t n, const int *b, int *c) {
 done:
   if (module) device->ops->unload(device, module);
   wlmi_free(image);
-  wlmi_text_release(&source);
   return status;
 }
 
@@ -147,11 +146,9 @@ TEST(test_order_follows_the_seed) {
 
 static int run_mistake(const void *user) {
   enum { N = 64 };
-  int *b = calloc(N, sizeof *b), *c = calloc(N, sizeof *c);
+  FREED int *b = calloc(N, sizeof *b), *c = calloc(N, sizeof *c);
   wlm_status status = run_small(user, N, b, c);
   if (status != WLM_OK) fprintf(stderr, "%s\n", wlm_error_detail());
-  free(b);
-  free(c);
   return 0; /* reached only if the error was not detected */
 }
 

@@ -85,8 +85,8 @@ static void compare(const wlm_coo *coo, const edge *edges) {
 
 static void run(const coo_case *c, const edge *given, const edge *expected, int promise, int perm,
                 void (*convert)(void *user, const wlm_coo *coo), void *user) {
-  void *row = indices(given, c->nnz, 0, c->base, c->index_type),
-       *col = indices(given, c->nnz, 1, c->base, c->index_type);
+  FREED void *row = indices(given, c->nnz, 0, c->base, c->index_type),
+             *col = indices(given, c->nnz, 1, c->base, c->index_type);
   wlm_coo coo =
       COO(.rows = c->rows, .cols = c->cols, .nnz = c->nnz, .base = c->base, .row = row, .col = col,
           .index_type = c->index_type, .sorted = promise, .rowptr_type = c->rowptr_type, .colind_type = c->colind_type);
@@ -95,8 +95,6 @@ static void run(const coo_case *c, const edge *given, const edge *expected, int 
   coo.perm = perm ? array_of(c->nnz, c->rowptr_type) : NULL;
   convert(user, &coo);
   compare(&coo, expected);
-  free(row);
-  free(col);
   free(coo.rowptr);
   free(coo.colind);
   free(coo.perm);

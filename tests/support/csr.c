@@ -4,7 +4,7 @@
 
 #include "support/csr.h"
 
-#include "support/asserts.h"
+#include "support/own.h"
 
 void assert_csr(const wlmi_csr_host *csr) {
   assert_true(csr->rows >= 0 && csr->cols >= 0 && csr->nnz >= 0);
@@ -31,13 +31,12 @@ static void hash_words(wlmi_hasher *hasher, const void *data, int64_t count) {
 }
 
 wlmi_hash csr_hash(const wlmi_csr_host *csr) {
-  wlmi_hasher *hasher = wlmi_hasher_create();
+  OWNED(wlmi_hasher) *hasher = wlmi_hasher_create();
   assert_non_null(hasher);
   wlmi_hasher_add_int64(hasher, (const int64_t[]){csr->rows, csr->cols, csr->nnz}, 3);
   wlmi_hasher_add_int64(hasher, csr->rowptr, csr->rows + 1);
   hash_words(hasher, csr->colind, csr->nnz);
   if (csr->values) hash_words(hasher, csr->values, csr->nnz);
   const wlmi_hash hash = wlmi_hasher_result(hasher);
-  wlmi_hasher_destroy(hasher);
   return hash;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "support/exact_matrix.h"
+#include "support/own.h"
 
 void draw_matrix(drawn *d, test_random *random, int has_values) {
   d->csr = (wlm_csr)WLM_CSR_INIT;
@@ -26,9 +27,9 @@ void draw_matrix(drawn *d, test_random *random, int has_values) {
 
 wlm_status drawn_plan_once(wlm_context *context, const wlm_csr *csr, const wlm_problem *problem,
                            wlm_execute_args args) {
-  wlm_matrix *matrix = NULL;
-  wlm_plan *plan = NULL;
-  void *workspace = NULL;
+  OWNED(wlm_matrix) *matrix = NULL;
+  OWNED(wlm_plan) *plan = NULL;
+  FREED void *workspace = NULL;
   wlm_status status = wlm_matrix_create(context, csr, NULL, &matrix);
   if (status == WLM_OK) status = wlm_plan_create(context, matrix, problem, &plan);
   if (status == WLM_OK) {
@@ -36,8 +37,5 @@ wlm_status drawn_plan_once(wlm_context *context, const wlm_csr *csr, const wlm_p
     args.workspace = workspace = aligned_alloc(64, (args.workspace_size + 64) / 64 * 64);
     status = wlm_plan_execute(plan, &args);
   }
-  free(workspace);
-  wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
   return status;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "support/asserts.h"
+#include "support/own.h"
 
 void npz_begin(npz_writer *writer, const char *path, int level) {
   *writer = (npz_writer){.zip = zipOpen64(path, APPEND_STATUS_CREATE), .level = level};
@@ -23,13 +23,12 @@ void npz_file(npz_writer *writer, const char *name, const void *data, size_t siz
 
 void npz_array(npz_writer *writer, const char *name, const char *type, const char *shape, const void *data,
                size_t size) {
-  char *all = malloc(size + 256);
+  FREED char *all = malloc(size + 256);
   const int length = snprintf(all + 10, 200, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", type, shape);
   memcpy(all, "\x93NUMPY\1\0", 8);
   all[8] = (char)length, all[9] = 0;
   if (size) memcpy(all + 10 + length, data, size);
   npz_file(writer, name, all, 10 + (size_t)length + size);
-  free(all);
 }
 
 void npz_end(npz_writer *writer) { assert_int_equal(zipClose(writer->zip, NULL), ZIP_OK); }

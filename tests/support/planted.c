@@ -9,6 +9,7 @@
 #include "select/features.h"
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
+#include "support/own.h"
 #include "tuner/train.h"
 
 enum { MOST = 40000 };
@@ -104,13 +105,12 @@ void planted_world_end(planted_world *w) {
 wlmi_model planted_train(int matrices) {
   planted_world w = planted_world_make(matrices);
   wlmi_model model = {0};
-  GET(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
+  HOLD(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
   assert_int_equal(models.count, matrices >= WLMI_TRAIN_MATRICES);
   if (models.count) {
     model = models.models[0];
     models.count = 0;
   }
-  wlmi_models_release(&models);
   planted_world_end(&w);
   return model;
 }

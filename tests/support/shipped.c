@@ -10,6 +10,7 @@
 #include "support/asserts.h"
 #include "support/emit_fixture.h"
 #include "support/folder.h"
+#include "support/own.h"
 
 static const char device_class[] = "cuda/sm_90/NVIDIA H200/132";
 
@@ -50,11 +51,10 @@ void shipped_load(shipped_database *d) {
   assert_status(WLM_OK, wlmi_store_load(store, device_class, &d->records, &d->record_count));
   assert_status(WLM_OK, wlmi_store_load_models(store, device_class, &d->models, &d->model_count));
   wlmi_store_close(store);
-  char *suite = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
+  FREED char *suite = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/core.txt", &size);
   suite[size - 1] = 0;
   for (char *line = strtok(suite, "\n"); line; line = strtok(NULL, "\n"))
     if (*line != '#' && strncmp(line, "n ", 2)) add_matrix(d, line);
-  free(suite);
 }
 
 void shipped_release(shipped_database *d) {
@@ -139,14 +139,13 @@ void shipped_times_fill(const wlmi_model *model, const wlmi_case *c, const wlmi_
 
 void shipped_group_of(const char *matrix, char group[128]) {
   size_t size;
-  char *text = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/groups.tsv", &size);
+  FREED char *text = (char *)read_whole(WLM_SOURCE_DIR "/bench/suites/groups.tsv", &size);
   text[size - 1] = 0;
   snprintf(group, 128, "%s", matrix);
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     char *tab = strchr(line, '\t');
     if (*line != '#' && tab && !strncmp(matrix, line, (size_t)(tab - line))) snprintf(group, 128, "%s", tab + 1);
   }
-  free(text);
 }
 
 /* ---- choosing ----------------------------------------------------------------------------------------------- */
@@ -155,10 +154,9 @@ wlm_status shipped_choose(const shipped_case *c, const wlmi_snapshot *snapshot, 
                           wlmi_decision *decision) {
   GET(wlmi_spec, spec, wlmi_spec_from_key(c->problem, c->n, &spec));
   spec.problem.policy.expected_calls = calls;
-  GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+  OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   const wlmi_request request = {&c->stats, use, c->problem, &spec, &emit_cuda, &variants};
   const wlm_status status = wlmi_select(snapshot, &request, decision);
-  wlmi_candidates_drop(list);
   return status;
 }

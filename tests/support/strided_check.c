@@ -149,12 +149,11 @@ static wlmi_csr_host matrix_of(const calculation *q, int64_t k, int64_t heads) {
 
 static void check_numbers(const calculation *q, const array *found, int64_t k, const double *value, const double *scale,
                           const char *what) {
-  void *numbers = packed(found, k);
+  FREED void *numbers = packed(found, k);
   const double error = wlmi_reference_error(found->type, numbers, found->n, NULL, found->lines, found->n, value, scale);
   if (!(error <= 8 * wlmi_element_unit(found->type)))
     fail_msg("%s: %s: product %lld of %lld differs from float64 by %g", q->product->name, what, (long long)k,
              (long long)found->batch, error);
-  free(numbers);
 }
 
 static void check_positions(const calculation *q, int64_t k, const int64_t *expected) {

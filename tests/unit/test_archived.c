@@ -57,7 +57,7 @@ static const char *write_archive(const char *name, wlmi_code code, int arch, con
   for (int i = 0; i < count; i++) {
     const wlmi_limits *limits = &device->info.limits;
     const char *image = list[i].image, *flags = device->info.flags;
-    wlmi_program program;
+    HELD(wlmi_program) program;
     wlmi_variant variant;
     wlmi_spec spec;
     wlmi_hash purposes[2];
@@ -72,7 +72,6 @@ static const char *write_archive(const char *name, wlmi_code code, int arch, con
       kernels[written++] = (wlmi_archived_kernel){.key = purposes[k]};
       kernels[written++] = (wlmi_archived_kernel){.key = wlmi_archived_key(purposes[k], code, arch, flags)};
     }
-    wlmi_program_release(&program);
   }
   kernels[written++] = (wlmi_archived_kernel){.key = has_version ? wlmi_generator_version() : (wlmi_hash){0, 0}};
   wlmi_generator_destroy(generator);
@@ -142,11 +141,10 @@ static const char vec[] = "row_vec/lanes=16,vector=4,batch=8", other[] = "row_ve
 
 TEST_IN(in_a_folder, an_archived_kernel_is_not_compiled) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   CHECK(load(context, key_of_sums, 256, vec) == WLM_OK && !compilations); /* the same source */
   CHECK(load(context, key_of_sums, 64, other) == WLM_OK && compilations == 1);
-  wlm_context_destroy(context);
 }
 
 /* Machine code of sm_80 runs on sm_86 and not on sm_90, PTX on all later ones. */
@@ -164,10 +162,9 @@ TEST_IN(in_a_folder, code_of_older_architectures) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fake->arch = cases[i].device;
     compilations = 0;
-    wlm_context *context = open_context(write_archive("a", cases[i].code, cases[i].arch, list, 1), 1);
+    OWNED(wlm_context) *context = open_context(write_archive("a", cases[i].code, cases[i].arch, list, 1), 1);
     CHECK(load(context, key_of_sums, 64, vec) == WLM_OK);
     if (compilations == cases[i].runs) fprintf(stderr, "case %zu\n", i), _exit(1);
-    wlm_context_destroy(context);
   }
 }
 
@@ -210,54 +207,49 @@ TEST_IN(in_a_folder, the_nearest_code_is_taken) {
 TEST_IN(in_a_folder, a_kernel_that_does_not_load) {
   const contained list[] = {{vec, key_of_sums, "no code", 64}};
   fake->any_code = 0;
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   load(context, key_of_sums, 64, vec); /* the fake driver has no kernel of this name */
   CHECK(compilations == 1 && warnings == 1 && strstr(last_warning, "kernel archive: "));
-  wlm_context_destroy(context);
 }
 
 TEST_IN(in_a_folder, the_environment_names_an_archive) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   setenv("WARPLOOM_KERNELS", write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
-  wlm_context *context = open_context(NULL, 1);
+  OWNED(wlm_context) *context = open_context(NULL, 1);
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   wlm_context_destroy(context);
   context = open_context("", 1); /* the option comes first */
   CHECK(!context->archives.count && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
-  wlm_context_destroy(context);
 }
 
 TEST_IN(in_a_folder, a_damaged_archive_is_left_out) {
   write_whole(folder_file(&place, "damaged"), "wlmkerns and not much more than that, or anything", 49);
-  wlm_context *context = open_context(place.file, 1);
+  OWNED(wlm_context) *context = open_context(place.file, 1);
   CHECK(!context->archives.count && warnings == 1 && strstr(last_warning, "continuing without a kernel archive: "));
   CHECK(strstr(last_warning, place.file) && load(context, key_of_sums, 64, vec) == WLM_OK && compilations == 1);
-  wlm_context_destroy(context);
 }
 
 /* The start of the image that the context's archives have for a variant of sums with n = 64; free(). */
 static char *image_of(wlm_context *context, const char *variant) {
-  wlmi_program program;
+  HELD(wlmi_program) program;
   wlmi_spec spec;
   char *image;
   size_t size;
   CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
   CHECK(wlmi_generator_emit(context->generator, variant, &spec, &context->device->info.limits, &program) == WLM_OK);
   const wlmi_hash hash = wlmi_hash_bytes(program.source, strlen(program.source));
-  wlmi_program_release(&program);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&image, &size) == WLM_OK);
   return image;
 }
 
 static void assert_images(const char *const layers[2], const char *own, const char *of_vec, const char *of_other) {
   wlm_context_options options = CONTEXT_OPTIONS(.layers = layers, .layer_count = 2);
-  wlm_context *context = open_with(options, own, 1);
+  OWNED(wlm_context) *context = open_with(options, own, 1);
   char *images[] = {image_of(context, vec), image_of(context, other)};
   CHECK(context->archives.count == 3 && !context->layers.count);
   CHECK(!strcmp(images[0], of_vec) && !strcmp(images[1], of_other));
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations);
   wlmi_free(images[0]), wlmi_free(images[1]);
-  wlm_context_destroy(context);
 }
 
 /* Archives among the layers of a context: the last named one is searched first, then the context's own archive. */
@@ -289,14 +281,13 @@ TEST_IN(in_a_folder, the_best_contained_kernel_is_chosen) {
     const char *variant;
   } cases[] = {{1, wide1}, {7, wide1}, {40, wide4}, {47, wide1}, {602, wide2}};
   setenv("WARPLOOM_NVRTC", "/nowhere", 1);
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 0);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_decision d = choose(context, key_of_sums, cases[i].n);
     CHECK(!strcmp(d.variant, cases[i].variant) && d.step == WLMI_STEP_RULE);
     CHECK(load(context, key_of_sums, cases[i].n, d.variant) == WLM_OK);
   }
   CHECK(warnings == 1 && strstr(last_warning, "there is no compiler"));
-  wlm_context_destroy(context);
 }
 
 /* Counts emitted texts of variants. */
@@ -319,7 +310,7 @@ TEST_IN(in_a_folder, only_used_kernels_are_emitted) {
                             {other, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   static const int64_t columns[] = {1, 40, 47, 64, 602};
   setenv("WARPLOOM_NVRTC", "/nowhere", 1);
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 5), 0);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 5), 0);
   emissions = 0;
   for (int i = 0; i < 5; i++) {
     const wlmi_decision d = choose(context, key_of_sums, columns[i]);
@@ -327,7 +318,6 @@ TEST_IN(in_a_folder, only_used_kernels_are_emitted) {
     CHECK(load(context, key_of_sums, columns[i], d.variant) == WLM_OK && emissions == i + 1);
     CHECK(load(context, key_of_sums, columns[i], d.variant) == WLM_OK && emissions == i + 1);
   }
-  wlm_context_destroy(context);
 }
 
 /* Texts that differ with n are found for their n, and those of heads for the columns of a head. */
@@ -345,7 +335,7 @@ TEST_IN(in_a_folder, kernels_are_found_for_their_columns) {
   } cases[] = {{vec, key_of_sums, 60, 1},  {vec, key_of_sums, 64, 1},    {other, key_of_sums, 64, 0},
                {fold, key_of_sums, 3, 1},  {fold, key_of_sums, 5, 0},    {vec, key_of_heads, 64, 1},
                {vec, eight_heads, 128, 1}, {other, key_of_heads, 64, 0}, {fold, key_of_heads, 4, 0}};
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 1);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 3), 1);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_variant variant;
     wlmi_spec spec;
@@ -356,17 +346,15 @@ TEST_IN(in_a_folder, kernels_are_found_for_their_columns) {
     if (compilations == cases[i].found) fprintf(stderr, "case %zu\n", i), _exit(1);
     compilations = 0;
   }
-  wlm_context_destroy(context);
 }
 
 /* One sentence says that an archive is of another version. */
 TEST_IN(in_a_folder, an_archive_of_another_version) {
   const contained list[] = {{vec, key_of_sums, FAKE_CUDA_IMAGE, 64}};
   has_version = 0;
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   CHECK(warnings == 1 && strstr(last_warning, "is of another version of warploom") && strstr(last_warning, place.file));
   CHECK(load(context, key_of_sums, 64, vec) == WLM_OK && !compilations); /* its text is the same */
-  wlm_context_destroy(context);
 }
 
 /* With a compiler the same archive does not change what is chosen. */
@@ -375,10 +363,9 @@ TEST_IN(in_a_folder, a_compiler_leaves_the_choice) {
   wlm_context *without = open_context("", 1);
   const wlmi_decision expected = choose(without, key_of_sums, 64);
   wlm_context_destroy(without);
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 1);
   const wlmi_decision found = choose(context, key_of_sums, 64);
   CHECK(!strcmp(expected.variant, found.variant) && strcmp(found.variant, wide4) && !warnings);
-  wlm_context_destroy(context);
 }
 
 /* What a plan for 1,000 calls runs that the shipped model decides, and the first other kernels that the model expects
@@ -392,8 +379,8 @@ static planned plan_with(const char *archive, int deterministic) {
   planned p = {"", "", ""};
   wlm_stats stats;
   wlmi_spec spec;
-  wlmi_decided *decided;
-  wlm_context *context = open_with(options, archive, 1);
+  OWNED(wlm_context) *context = open_with(options, archive, 1);
+  OWNED(wlmi_decided) *decided = NULL;
   wlmi_stats_estimate(20000, 20000, 200000, &stats);
   stats.cv = 0.4, stats.longest = 30;
   CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
@@ -410,8 +397,6 @@ static planned plan_with(const char *archive, int deterministic) {
     char *name = is_near ? p.near : p.far;
     if (d->entries[i].step == WLMI_STEP_MODEL && !*name) wlmi_entry_print(d, i, name);
   }
-  wlmi_decided_drop(decided);
-  wlm_context_destroy(context);
   return p;
 }
 
@@ -435,9 +420,8 @@ TEST_IN(in_a_folder, a_plan_takes_what_is_nearly_as_fast) {
 TEST_IN(in_a_folder, nothing_contained) {
   static const char halves[] = "op=mul.sum,dense=f16,rowptr=i32,colind=i32,values=f16,sample=none";
   const contained list[] = {{wide4, key_of_sums, FAKE_CUDA_IMAGE, 256}};
-  wlm_context *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 0);
+  OWNED(wlm_context) *context = open_context(write_archive("a", WLMI_CODE_MACHINE, 90, list, 1), 0);
   const wlmi_decision d = choose(context, halves, 64);
   CHECK(d.entry_count == 1 && d.entries[0].step == WLMI_STEP_BUILTIN);
   CHECK(load(context, halves, 64, "row_vec/lanes=8,vector=8,batch=8") == WLM_ERR_NO_COMPILER);
-  wlm_context_destroy(context);
 }

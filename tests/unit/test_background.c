@@ -77,7 +77,7 @@ TEST_IN(in_a_context, the_host_builds_transposes) {
   wlm_problem problem = PROBLEM(.n = N, .transpose = 1);
   wlmi_matrix_view view;
   close_gate();
-  wlm_matrix *matrix = matrix_of(&csr);
+  OWNED(wlm_matrix) *matrix = matrix_of(&csr);
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->launches);
   expect_transpose(&view);
   wlm_matrix_destroy(matrix);
@@ -87,7 +87,6 @@ TEST_IN(in_a_context, the_host_builds_transposes) {
   matrix = matrix_of(&csr);
   wlmi_matrix_see(matrix, &problem, &view);
   CHECK(fake->launches);
-  wlm_matrix_destroy(matrix);
 }
 
 /* Also for a single call, whose product has no other kernel. */

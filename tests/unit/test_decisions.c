@@ -54,10 +54,9 @@ TEST(centres_lie_in_their_cells) {
 TEST(centres_of_real_matrices) {
   test_random random = {7};
   for (int shape = 0; shape < test_shape_count(); shape++) {
-    GET(wlmi_csr_host, csr, test_shape_make(shape, 32, 500, &random, &csr));
+    HOLD(wlmi_csr_host, csr, test_shape_make(shape, 32, 500, &random, &csr));
     const wlm_stats stats = test_stats_of(&csr);
     expect_centre_in_cell(&stats);
-    wlmi_csr_host_release(&csr);
   }
 }
 
@@ -176,9 +175,8 @@ static wlmi_decided *decided_of(uint64_t problem) {
 }
 
 static void add(wlmi_decisions *d, uint64_t low, uint64_t generation) {
-  wlmi_decided *decided = decided_of(low);
+  OWNED(wlmi_decided) *decided = decided_of(low);
   wlmi_decisions_add(d, decided, generation);
-  wlmi_decided_drop(decided);
 }
 
 static int has(wlmi_decisions *d, uint64_t low) {

@@ -98,7 +98,7 @@ TEST(matrices_match_their_names) {
     const wlmi_design_matrix *m = &matrices[i];
     wlm_stats stats;
     if ((double)m->rows * m->mean > 3e5) continue;
-    GET(wlmi_csr_host, csr, wlmi_input_read(m->name, &csr));
+    HOLD(wlmi_csr_host, csr, wlmi_input_read(m->name, &csr));
     assert_status(WLM_OK,
                   wlmi_stats_compute(csr.rowptr, WLM_I64, csr.rows, csr.cols, csr.nnz, csr.colind, WLM_I32, &stats));
     assert_true(csr.rows == m->rows && csr.cols == m->cols);
@@ -106,7 +106,6 @@ TEST(matrices_match_their_names) {
     const double part = m->mean - floor(m->mean); /* a mean of 1.3 cannot have rows of equal length */
     const double cv = fmax(m->cv, sqrt(part * (1 - part)) / m->mean);
     if (fabs(stats.cv - cv) > 0.1 * (cv + 0.2)) fail_msg("%s: cv %g", m->name, stats.cv);
-    wlmi_csr_host_release(&csr);
     looked++;
   }
   assert_true(looked >= 30);

@@ -75,7 +75,7 @@ static void assert_operand(const wlmi_message *m, int i, const char *name, wlm_p
 }
 
 TEST(tables) {
-  GET(wlmi_message, m, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
+  HOLD(wlmi_message, m, wlmi_message_parse("w:row:wins;s:all:1;k:edge:heads;max=k*x/degree*w;edge=a*s+b+y+e", &m));
   assert_int_equal(m.operands, 9);
   assert_operand(&m, 0, "w", WLM_PLACE_ROW, WLM_WIDTH_WINS, WLMI_SOURCE_MEMORY);
   assert_operand(&m, 1, "s", WLM_PLACE_ALL, WLM_WIDTH_ONE, WLMI_SOURCE_NUMBER);
@@ -94,7 +94,6 @@ TEST(tables) {
   assert_status(WLM_OK, wlmi_message_parse("kept:edge:heads;sum=kept*b", &m));
   assert_int_equal(m.operands, 2);
   assert_operand(&m, 1, "kept", WLM_PLACE_EDGE, WLM_WIDTH_HEADS, WLMI_SOURCE_KEPT);
-  wlmi_message_release(&m);
 }
 
 TEST(errors) {
@@ -505,9 +504,9 @@ TEST(gradient_texts) {
 /* A mean divides by the edges that are kept, and a maximum has one winner. */
 TEST(gradients_of_samples) {
   const wlm_sampling sampling = {.sample = WLM_SAMPLE_FASTRAND, .width = 24};
-  wlmi_text text = {0};
+  HELD(wlmi_text) text = {0};
   int transpose = -1;
-  GET(wlmi_message, m, wlmi_message_parse("mean=b*x;sum=b", &m));
+  HOLD(wlmi_message, m, wlmi_message_parse("mean=b*x;sum=b", &m));
   assert_status(WLM_OK, wlmi_message_gradient(&m, "b", &sampling, &text, &transpose));
   assert_string_equal(text.data, "d0:row;d1:row;sum=d0*(1/fmin(degree,24))*x+d1");
   wlmi_text_release(&text);
@@ -516,8 +515,6 @@ TEST(gradients_of_samples) {
   assert_status(WLM_ERR_UNSUPPORTED, wlmi_message_gradient(&m, "b", &sampling, &text, &transpose));
   assert_contains(wlm_error_detail(), "of a max with the sample fastrand");
   assert_status(WLM_OK, wlmi_message_gradient(&m, "x", &sampling, &text, &transpose));
-  wlmi_text_release(&text);
-  wlmi_message_release(&m);
 }
 
 TEST(gradient_errors) {

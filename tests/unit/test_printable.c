@@ -26,12 +26,11 @@ TEST(control_characters_become_escapes) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int keep = 0; keep < 2; keep++) {
       const char *expected = keep ? cases[i].lines : cases[i].line;
-      wlmi_text text = {0};
+      HELD(wlmi_text) text = {0};
       wlmi_printable(cases[i].text, keep, shown, sizeof shown);
       assert_string_equal(shown, expected);
       wlmi_text_printable(&text, cases[i].text, keep);
       assert_string_equal(text.data ? text.data : "", expected);
-      wlmi_text_release(&text);
       wlmi_printable(expected, keep, shown, sizeof shown);
       assert_string_equal(shown, expected); /* once more changes nothing */
     }

@@ -29,7 +29,7 @@ TEST(programs_run_without_an_environment) {
 
 /* A program is looked for in all folders of PATH, in their order. */
 TEST(programs_are_found) {
-  char *const usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
+  FREED char *usual = getenv("PATH") ? strdup(getenv("PATH")) : NULL;
   char path[1200];
   folder_begin(state);
   const char *first = in_folder("first"), *second = in_folder("second");
@@ -48,7 +48,6 @@ TEST(programs_are_found) {
   assert_found("warploom-cc", path);
   assert_found("./warploom-cc", "./warploom-cc"); /* with a slash it is a path */
   if (usual) setenv("PATH", usual, 1);
-  free(usual);
   folder_end(state);
 }
 

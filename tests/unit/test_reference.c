@@ -229,7 +229,7 @@ static void check_problem(wlmi_random *random, const wlm_problem *p, const wlm_e
                           int64_t count) {
   wlmi_csr_host a = random_problem(random, (int)wlmi_random_below(random, 2));
   int64_t ldb = call->ldb ? call->ldb : p->n, ldc = call->ldc ? call->ldc : p->n;
-  double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
+  FREED double *c = malloc((size_t)(count * p->n) * sizeof *c), *scale = malloc((size_t)(count * p->n) * sizeof *scale);
   const wlm_execute_args with = over(call, dense, old);
   assert_status(WLM_OK, rows_of(&a, p, &with, ids, count, c, scale));
   for (int64_t i = 0; i < count; i++)
@@ -241,8 +241,6 @@ static void check_problem(wlmi_random *random, const wlm_problem *p, const wlm_e
       close_to(c[i * p->n + j], expected + add, size);
       close_to(scale[i * p->n + j], size, size);
     }
-  free(c);
-  free(scale);
 }
 
 TEST(every_operator) {

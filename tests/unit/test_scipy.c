@@ -161,8 +161,7 @@ TEST(arrays_that_are_none) {
     npz_begin(&writer, folder_file(&folder, "a.npz"), 0);
     npz_file(&writer, "format.npy", texts[i], i < 2 ? strlen(texts[i]) : 11);
     npz_end(&writer);
-    assert_status(WLM_ERR_PARSE, wlmi_input_read(folder.file, &a));
-    assert_contains(wlm_error_detail(), "a.npz: format.npy: ");
+    assert_fails(WLM_ERR_PARSE, wlmi_input_read(folder.file, &a), "a.npz: format.npy: ");
   }
 }
 
@@ -173,8 +172,8 @@ TEST(archives_of_other_files) {
   npz_file(&writer, "a.mtx", "%%MatrixMarket", 14);
   npz_file(&writer, "readme.html", "x", 1);
   npz_end(&writer);
-  assert_status(WLM_ERR_UNSUPPORTED, wlmi_input_read(folder.file, &a));
-  assert_contains(wlm_error_detail(), "a.zip: a zip archive without arrays of NumPy; unpack it");
+  assert_fails(WLM_ERR_UNSUPPORTED, wlmi_input_read(folder.file, &a),
+               "a.zip: a zip archive without arrays of NumPy; unpack it");
 }
 
 /* A byte that is changed or missing is noticed: each array has a checksum. */

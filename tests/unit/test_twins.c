@@ -111,7 +111,8 @@ TEST(columns_follow_row_lengths) {
   HELD(wlmi_csr_host) csr;
   wlm_stats s;
   make("twin:web-google,scale=0.05", &csr, &s);
-  int64_t *hits = calloc((size_t)csr.cols, sizeof *hits), long_rows = 0, long_hits = 0, short_rows = 0, short_hits = 0;
+  FREED int64_t *hits = calloc((size_t)csr.cols, sizeof *hits);
+  int64_t long_rows = 0, long_hits = 0, short_rows = 0, short_hits = 0;
   for (int64_t i = 0; i < csr.nnz; i++) hits[csr.colind[i]]++;
   for (int64_t r = 0; r < csr.rows; r++) {
     int64_t length = csr.rowptr[r + 1] - csr.rowptr[r];
@@ -120,11 +121,10 @@ TEST(columns_follow_row_lengths) {
   }
   near("twin:web-google", "hits of long rows", (double)long_hits, (double)long_rows, 0.1);
   near("twin:web-google", "hits of short rows", (double)short_hits, (double)short_rows, 0.1);
-  free(hits);
 }
 
 TEST(dense_rows_get_their_length) {
-  wlmi_csr_host csr;
+  HELD(wlmi_csr_host) csr;
   wlm_stats s;
   make("uniform:rows=50,d=40,cols=40", &csr, &s);
   check_rows(&csr);
@@ -136,7 +136,6 @@ TEST(dense_rows_get_their_length) {
   wlmi_csr_host_release(&csr);
   make("uniform:rows=0,d=0", &csr, &s);
   assert_int_equal(csr.rows + csr.cols + csr.nnz, 0);
-  wlmi_csr_host_release(&csr);
 }
 
 TEST(lengths_meet_their_moments) {
