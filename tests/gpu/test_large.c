@@ -6,6 +6,7 @@
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/gpu.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 #include "tuner/tolerance.h"
@@ -136,15 +137,8 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
 }
 
 static void check_variant(large *l, wlmi_generator *generator, const wlmi_spec *spec, const char *variant) {
-  wlmi_device *device = test_gpu();
-  void *kernels[WLMI_MAX_PASSES];
-  wlmi_module *module;
-  size_t size;
-  HOLD(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
-  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
-  assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
-  check(l, spec, &program, kernels, variant);
-  device->ops->unload(device, module);
+  HELD(loaded) kernels = loaded_variant(test_gpu(), generator, variant, spec);
+  check(l, spec, &kernels.program, kernels.kernels, variant);
 }
 
 static int same_family(const char *a, const char *b) {

@@ -6,35 +6,9 @@
 #include "runtime/sort_device.h"
 #include "runtime/stats_device.h"
 #include "runtime/validate.h"
-#include "support/emit_fixture.h"
 #include "support/gpu.h"
+#include "support/loaded.h"
 #include "support/test.h"
-
-typedef struct loaded {
-  wlmi_module *module;
-  void *kernels[WLMI_MAX_PASSES];
-} loaded;
-
-static void load(wlmi_program *program, loaded *l) {
-  wlmi_device *device = test_gpu();
-  void *image;
-  size_t size;
-  assert_status(WLM_OK, device->ops->compile(device, program, &image, &size));
-  assert_status(WLM_OK, device->ops->load(device, program, image, size, l->kernels, &l->module));
-  wlmi_free(image);
-  wlmi_program_release(program);
-}
-
-static void load_kernels(wlm_index type, loaded *stats, loaded *transpose) {
-  wlm_problem problem = PROBLEM(.n = 1);
-  wlm_csr csr = CSR(.rowptr_type = type);
-  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-  GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
-  load(&program, stats);
-  assert_status(WLM_OK, wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
-  load(&program, transpose);
-}
 
 /* A matrix on the host, and the same matrix with the given types on the device. */
 typedef struct both {
@@ -42,7 +16,7 @@ typedef struct both {
   wlm_csr host, device;
 } both;
 
-static void both_make(const char *name, wlm_index type, both *b) {
+static void both_make(both *b, const char *name, wlm_index type) {
   *b = (both){.host = WLM_CSR_INIT};
   assert_status(WLM_OK, wlmi_twin_make(name, &b->source));
   const size_t size = (size_t)(b->source.rows + 1) * wlmi_index_size(type);
@@ -131,10 +105,9 @@ static void check_transpose(const both *b, const loaded *l, const char *name) {
   assert_status(WLM_OK, wlmi_transpose_pattern(&b->host, expected[0], expected[1], expected[2]));
   const size_t places[] = {m.layout.rowptr, m.layout.colind, m.layout.order};
   for (int i = 0; i < 3; i++) {
-    void *got = malloc(sizes[i]);
+    FREED void *got = malloc(sizes[i]);
     assert_status(WLM_OK, device->ops->copy_out(device, got, m.memory + places[i], sizes[i]));
     assert_memory_equal(got, expected[i], sizes[i]);
-    free(got);
     free(expected[i]);
   }
   device->ops->release(device, m.memory);
@@ -145,16 +118,13 @@ TEST(real_shapes) {
                                       "twin:arxiv,scale=0.1", "twin:youtube,scale=0.1", "twin:roadnet-ca,scale=0.1"};
   test_gpu();
   for (int type = WLM_I32; type <= WLM_I64; type++) {
-    loaded stats, transpose;
-    load_kernels((wlm_index)type, &stats, &transpose);
+    HELD(loaded) stats = loaded_helper(test_gpu(), WLMI_HELPER_STATS, (wlm_index)type, WLM_I32, 0);
+    HELD(loaded) transpose = loaded_helper(test_gpu(), WLMI_HELPER_TRANSPOSE, (wlm_index)type, WLM_I32, 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-      HELD(both) b;
-      both_make(names[i], (wlm_index)type, &b);
+      MAKE(both, b, names[i], (wlm_index)type);
       check_stats(&b, &stats);
       check_transpose(&b, &transpose, names[i]);
     }
-    test_gpu()->ops->unload(test_gpu(), stats.module);
-    test_gpu()->ops->unload(test_gpu(), transpose.module);
   }
 }
 
@@ -181,13 +151,9 @@ TEST(validation) {
     const int32_t outside = INT32_MAX;
     const size_t width = wlmi_index_size((wlm_index)type);
     struct wlm_row_fault fault;
-    loaded l;
-    HELD(both) b;
+    HELD(loaded) l = loaded_helper(device, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0);
     void *scratch;
-    OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-    GET(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, (wlm_index)type, WLM_I32, 0, &program));
-    load(&program, &l);
-    both_make("synth:rows=50000,d=20,cv=2", (wlm_index)type, &b);
+    MAKE(both, b, "synth:rows=50000,d=20,cv=2", (wlm_index)type);
     /* the last entry of row 40,000 or of the last non-empty row before it */
     const int64_t *rowptr = b.source.rowptr, position = rowptr[40001] - 1;
     int64_t bad_row = 40000;
@@ -206,7 +172,6 @@ TEST(validation) {
     assert_int_equal(fault.row, 29999);
     assert_int_equal(fault.to, 0);
     device->ops->release(device, scratch);
-    device->ops->unload(device, l.module);
   }
 }
 

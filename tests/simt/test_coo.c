@@ -3,6 +3,7 @@
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
 #include "support/coo_check.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 
@@ -10,37 +11,24 @@ enum { TYPES = 2, BASES = 2 };
 
 typedef struct sorter {
   wlmi_device *device;
-  wlmi_module *modules[BASES][TYPES][TYPES];
-  void *kernels[BASES][TYPES][TYPES][WLMI_MAX_PASSES]; /* indexed by the base and the types of rowptr and of the list */
+  loaded kernels[BASES][TYPES][TYPES]; /* indexed by the base and the types of rowptr and of the list */
 } sorter;
-
-static void load(sorter *s, wlmi_generator *generator, int base, wlm_index rowptr_type, wlm_index index_type) {
-  wlm_problem problem = PROBLEM(.n = 1);
-  wlm_csr csr = CSR(.rowptr_type = rowptr_type, .colind_type = index_type, .base = base);
-  size_t size;
-  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  HOLD(wlmi_program, program, wlmi_generator_emit_program(generator, WLMI_HELPER_COO, NULL, &spec, NULL, &program));
-  WLM_FREED GET(void *, image, s->device->ops->compile(s->device, &program, &image, &size));
-  assert_status(WLM_OK,
-                s->device->ops->load(s->device, &program, image, size, s->kernels[base][rowptr_type][index_type],
-                                     &s->modules[base][rowptr_type][index_type]));
-}
 
 static int sorter_make(void **state) {
   static sorter s;
   assert_status(WLM_OK, simt_device_open(&s.device));
-  GET(wlmi_generator *, generator, wlmi_generator_create(NULL, &generator));
-  for (int i = 0; i < BASES * TYPES * TYPES; i++)
-    load(&s, generator, i / (TYPES * TYPES), i / TYPES % TYPES, i % TYPES);
-  wlmi_generator_destroy(generator);
+  for (int base = 0; base < BASES; base++)
+    for (int type = 0; type < TYPES; type++)
+      for (int of_list = 0; of_list < TYPES; of_list++)
+        s.kernels[base][type][of_list] = loaded_helper(s.device, WLMI_HELPER_COO, type, of_list, base);
   *state = &s;
   return 0;
 }
 
 static int sorter_release(void **state) {
   sorter *s = *state;
-  for (int i = 0; i < BASES * TYPES * TYPES; i++)
-    s->device->ops->unload(s->device, s->modules[i / (TYPES * TYPES)][i / TYPES % TYPES][i % TYPES]);
+  loaded *all = s->kernels[0][0];
+  for (int i = 0; i < BASES * TYPES * TYPES; i++) loaded_release(&all[i]);
   s->device->ops->close(s->device);
   return 0;
 }
@@ -51,8 +39,8 @@ static void convert(void *user, const wlm_coo *coo) {
   FREED void *scratch = malloc(size + !size);
   assert_non_null(scratch);
   memset(scratch, 0xff, size);
-  assert_status(WLM_OK,
-                wlmi_coo_enqueue(s->device, s->kernels[coo->base][coo->rowptr_type][coo->index_type], coo, scratch));
+  assert_status(WLM_OK, wlmi_coo_enqueue(s->device, s->kernels[coo->base][coo->rowptr_type][coo->index_type].kernels,
+                                         coo, scratch));
 }
 
 TEST(every_list) {

@@ -6,6 +6,7 @@
 #include "simt/shim/simt_device.h"
 #include "support/bare_plan.h"
 #include "support/calls.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 
@@ -46,34 +47,26 @@ static void make(graph *g, const wlm_problem *p) {
 }
 
 static void run(wlmi_device *device, wlmi_generator *generator, const wlmi_spec *spec, const char *variant, graph *g) {
-  wlmi_module *module = NULL;
-  void *kernels[WLMI_MAX_PASSES];
-  size_t size;
   wlm_plan plan = {0};
   const int back = spec->problem.transpose;
-  HOLD(wlmi_program, program, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &program));
-  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
-  assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
+  HELD(loaded) l = loaded_variant(device, generator, variant, spec);
   wlm_csr csr =
       CSR(.rows = back ? COLS : ROWS, .cols = back ? ROWS : COLS, .nnz = EDGES,
           .rowptr = back ? g->t_rowptr : g->rowptr, .colind = back ? g->t_colind : g->colind, .values = g->values);
-  assert_status(WLM_OK, bare_plan_fill(&plan, device, &program, kernels, &csr, spec));
+  assert_status(WLM_OK, bare_plan_fill(&plan, device, &l.program, l.kernels, &csr, spec));
   plan.bound.args.order = back ? g->order : NULL;
   wlm_attention_operands attention =
       ATTENTION_OPERANDS(.q = g->q, .k = g->k, .att = g->att, .left = g->q, .right = g->k, .softmax = g->softmax,
                          .delta = g->delta, .slope = SLOPE, .scale = SLOPE, .dscores = g->dscores);
   wlm_execute_args args = EXECUTE_ARGS(.b = g->b, .c = g->c, .db = g->db, .x = g->x, .attention = &attention);
   if (spec->problem.score == WLM_SCORE_GATV2) attention.datt = g->datt;
-  void *const workspace = calloc(1, wlm_plan_workspace_size(&plan) + 1);
-  void *const prepared = calloc(1, wlm_plan_prepared_size(&plan) + 1);
+  FREED void *workspace = calloc(1, wlm_plan_workspace_size(&plan) + 1);
+  FREED void *prepared = calloc(1, wlm_plan_prepared_size(&plan) + 1);
   assert_true(workspace && prepared);
   if (wlm_plan_prepared_size(&plan)) assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
   args.workspace = workspace;
   assert_status(WLM_OK, test_execute_args(&plan, args));
   assert_status(WLM_OK, device->ops->synchronize(device, NULL));
-  free(workspace);
-  free(prepared);
-  device->ops->unload(device, module);
 }
 
 static void near(double found, double wanted, double size, const wlmi_spec *spec, const char *variant) {

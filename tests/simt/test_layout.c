@@ -2,11 +2,11 @@
  * exactly the needed size around the edges of tiles, and nothing written between columns. */
 #include "runtime/dispatch/plan.h"
 #include "simt/shim/simt_device.h"
-#include "support/emit_fixture.h"
+#include "support/loaded.h"
 #include "support/test.h"
 
 static wlmi_device *device;
-static void *kernels[WLMI_MAX_PASSES];
+static void **kernels;
 static wlmi_pass pass;
 
 static unsigned char element(int64_t line, int64_t column, size_t byte) {
@@ -66,19 +66,13 @@ static void check(int64_t lines, int64_t n, size_t size, int to_columns, int64_t
 TEST(every_size) {
   static const int64_t sizes[][2] = {{1, 2},   {63, 15}, {64, 16}, {65, 17}, {300, 2},
                                      {5, 100}, {256, 7}, {1, 65},  {130, 64}};
-  wlmi_module *module;
-  size_t bytes;
   assert_status(WLM_OK, simt_device_open(&device));
-  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-  HOLD(wlmi_program, program,
-       wlmi_generator_emit_program(generator, WLMI_HELPER_LAYOUT, NULL, &(wlmi_spec){.base = 0}, &device->info.limits,
-                                   &program));
-  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &bytes));
-  assert_status(WLM_OK, device->ops->load(device, &program, image, bytes, kernels, &module));
-  pass = program.passes[0];
+  loaded l = loaded_helper(device, WLMI_HELPER_LAYOUT, WLM_I32, WLM_I32, 0);
+  kernels = l.kernels;
+  pass = l.program.passes[0];
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int kind = 0; kind < 6; kind++)
       check(sizes[i][0], sizes[i][1], (size_t)2 << kind % 3, kind / 3, (int64_t)i % 3, (uint64_t)i + 1);
-  device->ops->unload(device, module);
+  loaded_release(&l);
   device->ops->close(device);
 }

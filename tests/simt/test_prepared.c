@@ -7,6 +7,7 @@
 #include "support/bare_plan.h"
 #include "support/emit_fixture.h"
 #include "support/kernel_check.h"
+#include "support/loaded.h"
 #include "support/parallel.h"
 #include "support/test.h"
 
@@ -72,21 +73,15 @@ TEST(results_agree_with_float64) {
 
 /* Prepares a matrix and copies what the library keeps at the begin of prepared memory. */
 static void prepare(const char *variant, const wlmi_spec *spec, const wlm_csr *csr, void *kept, size_t kept_size) {
-  HELD(wlmi_program) program = {0};
-  wlmi_module *module;
-  void *prepared, *kernels[WLMI_MAX_PASSES];
-  size_t size;
+  HELD(loaded) l = loaded_variant(device, emit_generator, variant, spec);
+  void *prepared;
   wlm_plan plan = {0};
-  assert_status(WLM_OK, wlmi_generator_emit(emit_generator, variant, spec, &device->info.limits, &program));
-  WLM_FREED GET(void *, image, device->ops->compile(device, &program, &image, &size));
-  assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
-  assert_status(WLM_OK, bare_plan_fill(&plan, device, &program, kernels, csr, spec));
+  assert_status(WLM_OK, bare_plan_fill(&plan, device, &l.program, l.kernels, csr, spec));
   assert_true(kept_size <= wlm_plan_prepared_size(&plan));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
   assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
   assert_status(WLM_OK, device->ops->copy_out(device, kept, prepared, kept_size));
   device->ops->release(device, prepared);
-  device->ops->unload(device, module);
 }
 
 /* The number of tiles of a matrix of 64 rows with 16 edges each, of which row r has the columns 16 (r % 8) and up.

@@ -2,29 +2,24 @@
 #include "core/csr/stats.h"
 #include "runtime/stats_device.h"
 #include "simt/shim/simt_device.h"
-#include "support/emit_fixture.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 
 typedef struct meter {
   wlmi_device *device;
   wlm_index type;
-  wlmi_module *module;
-  void *kernels[WLMI_MAX_PASSES];
+  loaded loaded;
 } meter;
 
 static void meter_make(meter *m, wlm_index type) {
-  size_t size;
   *m = (meter){.type = type};
   assert_status(WLM_OK, simt_device_open(&m->device));
-  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-  HOLD(wlmi_program, program, emit_helper(generator, WLMI_HELPER_STATS, type, WLM_I32, 0, &program));
-  WLM_FREED GET(void *, image, m->device->ops->compile(m->device, &program, &image, &size));
-  assert_status(WLM_OK, m->device->ops->load(m->device, &program, image, size, m->kernels, &m->module));
+  m->loaded = loaded_helper(m->device, WLMI_HELPER_STATS, type, WLM_I32, 0);
 }
 
 static void meter_release(meter *m) {
-  m->device->ops->unload(m->device, m->module);
+  loaded_release(&m->loaded);
   m->device->ops->close(m->device);
 }
 
@@ -46,7 +41,7 @@ static wlm_status measure(const meter *m, const wlm_csr *csr, uint64_t seed, wlm
   assert_non_null(scratch);
   memset(scratch, 0xff, wlmi_stats_scratch_size(csr));
   simt_device_seed(m->device, seed);
-  const wlm_status status = wlmi_stats_measure(m->device, m->kernels, csr, NULL, scratch, stats);
+  const wlm_status status = wlmi_stats_measure(m->device, m->loaded.kernels, csr, NULL, scratch, stats);
   return status;
 }
 
@@ -163,8 +158,7 @@ TEST(wide_wrong_rowptr) {
   const int64_t rowptr[] = {0, INT64_MIN, INT64_MAX, 5};
   wlm_csr csr = CSR(.rows = 3, .nnz = 5, .rowptr = rowptr, .rowptr_type = WLM_I64);
   wlm_stats stats;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, measure(&m, &csr, 1, &stats));
-  assert_contains(wlm_error_detail(), "at row 0");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, measure(&m, &csr, 1, &stats), "at row 0");
 }
 
 static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
@@ -180,14 +174,14 @@ static void fingerprint(const meter *m, int64_t nnz, wlm_index colind_type) {
   assert_status(WLM_OK, wlmi_stats_compute(rowptr, m->type, 2, 1000, nnz, csr.colind, colind_type, &expected));
   assert_status(WLM_OK, wlmi_stats_rows(rowptr, m->type, 0, 2, 1000, nnz, &got));
   read = got;
-  assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
+  assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, m->loaded.kernels, &csr, NULL, scratch, &got));
   assert_memory_equal(&got, &expected, sizeof got);
   assert_status(WLM_OK, wlmi_stats_measure_fingerprint(m->device, NULL, &csr, NULL, NULL, &read));
   assert_memory_equal(&read, &expected, sizeof read);
   if (nnz) {
     narrow[nnz / 2] = 1000, wide[0] = -1, narrow[0] = -1;
     assert_status(WLM_ERR_INVALID_ARGUMENT,
-                  wlmi_stats_measure_fingerprint(m->device, m->kernels, &csr, NULL, scratch, &got));
+                  wlmi_stats_measure_fingerprint(m->device, m->loaded.kernels, &csr, NULL, scratch, &got));
     assert_contains(wlm_error_detail(), "colind[0] is -1, must be 0 to 999");
   }
 }

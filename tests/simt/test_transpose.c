@@ -4,32 +4,24 @@
 #include "core/problem/element.h"
 #include "runtime/sort_device.h"
 #include "simt/shim/simt_device.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 
 typedef struct sorter {
   wlmi_device *device;
-  wlmi_module *module;
-  void *kernels[WLMI_MAX_PASSES];
+  loaded loaded;
   int base; /* of the matrix and of what is made */
 } sorter;
 
 static void sorter_make(sorter *s, wlm_index rowptr_type, int base) {
-  size_t size;
   *s = (sorter){.base = base};
-  wlm_problem problem = PROBLEM(.n = 1);
-  wlm_csr csr = CSR(.rowptr_type = rowptr_type, .base = base);
   assert_status(WLM_OK, simt_device_open(&s->device));
-  GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-  HOLD(wlmi_program, program,
-       wlmi_generator_emit_program(generator, WLMI_HELPER_TRANSPOSE, NULL, &spec, NULL, &program));
-  WLM_FREED GET(void *, image, s->device->ops->compile(s->device, &program, &image, &size));
-  assert_status(WLM_OK, s->device->ops->load(s->device, &program, image, size, s->kernels, &s->module));
+  s->loaded = loaded_helper(s->device, WLMI_HELPER_TRANSPOSE, rowptr_type, WLM_I32, base);
 }
 
 static void sorter_release(sorter *s) {
-  s->device->ops->unload(s->device, s->module);
+  loaded_release(&s->loaded);
   s->device->ops->close(s->device);
 }
 
@@ -69,11 +61,11 @@ static void check_copy(sorter *s, const wlm_csr *csr, uint64_t seed) {
   GET(wlmi_transpose_layout, layout, wlmi_transpose_layout_of(csr, &layout));
   assert_true(layout.rowptr + sizes[0] <= layout.colind && layout.colind + sizes[1] <= layout.order);
   assert_true(layout.order + sizes[2] <= layout.scratch && layout.scratch <= layout.size);
-  void *scratch = malloc(layout.size - layout.scratch);
+  FREED void *scratch = malloc(layout.size - layout.scratch);
   assert_non_null(scratch);
   memset(scratch, 0xff, layout.size - layout.scratch);
-  assert_status(WLM_OK, wlmi_transpose_enqueue(s->device, s->kernels, csr, got[0], got[1], got[2], scratch, NULL));
-  free(scratch);
+  assert_status(WLM_OK,
+                wlmi_transpose_enqueue(s->device, s->loaded.kernels, csr, got[0], got[1], got[2], scratch, NULL));
   for (int i = 0; i < 3; i++) {
     assert_memory_equal(got[i], expected[i], sizes[i]);
     free(expected[i]);

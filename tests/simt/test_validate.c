@@ -1,14 +1,14 @@
 /* Compares the kernel that validates a matrix, run as fibers under ASan and UBSan, with the host's validation. */
 #include "runtime/validate.h"
 #include "simt/shim/simt_device.h"
-#include "support/emit_fixture.h"
+#include "support/loaded.h"
 #include "support/shapes.h"
 #include "support/test.h"
 
 static wlmi_device *device;
 static wlm_index rowptr_type, colind_type;
 static int base;
-static void *kernels[WLMI_MAX_PASSES];
+static void *kernel;
 
 /* Copies the elements in this type, into memory of exactly the needed size. */
 static void *narrowed(wlm_index type, const int64_t *from, int64_t count) {
@@ -32,7 +32,7 @@ static int check(const int64_t *rowptr, const int64_t *colind, int64_t rows, int
   wlmi_csr_validate(&csr, &expected);
   memset(&scratch, 0xff, sizeof scratch);
   simt_device_seed(device, seed);
-  assert_status(WLM_OK, wlmi_validate_by_kernel(device, kernels[0], &csr, NULL, &scratch, &got));
+  assert_status(WLM_OK, wlmi_validate_by_kernel(device, kernel, &csr, NULL, &scratch, &got));
   assert_status(WLM_OK, wlmi_validate_by_host(device, &csr, NULL, &copied));
   if (expected.row < 0) {
     assert_int_equal(got.row, -1);
@@ -69,24 +69,18 @@ static void check_spoiled(const wlmi_csr_host *a, test_random *random) {
 
 TEST(finds_what_the_host_finds) {
   for (int types = 0; types < 8; types++) {
-    wlmi_module *module;
-    void *image;
-    size_t size;
     rowptr_type = types & 1 ? WLM_I64 : WLM_I32;
     colind_type = types & 2 ? WLM_I64 : WLM_I32;
     base = types / 4;
     assert_status(WLM_OK, simt_device_open(&device));
-    OWN(wlmi_generator, generator, wlmi_generator_create(NULL, &generator));
-    HOLD(wlmi_program, program, emit_helper(generator, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base, &program));
-    assert_status(WLM_OK, device->ops->compile(device, &program, &image, &size));
-    assert_status(WLM_OK, device->ops->load(device, &program, image, size, kernels, &module));
+    loaded l = loaded_helper(device, WLMI_HELPER_VALIDATE, rowptr_type, colind_type, base);
+    kernel = l.kernels[0];
     for (int shape = 0; shape < test_shape_count(); shape++) {
       test_random random = {(uint64_t)shape * 77 + 1};
       HOLD(wlmi_csr_host, a, test_shape_make(shape, 64, 1500, &random, &a));
       if (a.rows) check_spoiled(&a, &random);
     }
-    wlmi_free(image);
-    device->ops->unload(device, module);
+    loaded_release(&l);
     device->ops->close(device);
   }
 }

@@ -4,6 +4,7 @@
 #include "support/bare_plan.h"
 #include "support/calls.h"
 #include "support/exact_matrix.h"
+#include "support/loaded.h"
 #include "support/test.h"
 
 enum { MAX_KERNELS = 512, SHIFT = 5 };
@@ -22,9 +23,7 @@ static float *make_dense(int64_t rows, uint64_t seed) {
 
 typedef struct kernel {
   wlmi_spec spec;
-  wlmi_program program;
-  wlmi_module *module;
-  void *kernels[WLMI_MAX_PASSES];
+  loaded loaded;
 } kernel;
 
 static kernel kept[MAX_KERNELS];
@@ -35,15 +34,12 @@ static const kernel *kernel_of(const wlmi_spec *spec, const char *variant) {
   wlmi_spec_key(spec, key);
   for (int i = 0; i < kept_count; i++) {
     wlmi_spec_key(&kept[i].spec, other);
-    if (!strcmp(kept[i].program.variant, variant) && !strcmp(key, other)) return &kept[i];
+    if (!strcmp(kept[i].loaded.program.variant, variant) && !strcmp(key, other)) return &kept[i];
   }
   assert_true(kept_count < MAX_KERNELS);
   kernel *k = &kept[kept_count++];
-  size_t size;
   k->spec = *spec;
-  assert_status(WLM_OK, wlmi_generator_emit(generator, variant, spec, &device->info.limits, &k->program));
-  WLM_FREED GET(void *, image, device->ops->compile(device, &k->program, &image, &size));
-  assert_status(WLM_OK, device->ops->load(device, &k->program, image, size, k->kernels, &k->module));
+  k->loaded = loaded_variant(device, generator, variant, spec);
   return k;
 }
 
@@ -81,14 +77,14 @@ typedef struct call {
 
 static void call_begin(call *c, const kernel *k, const exact_matrix *m) {
   *c = (call){0};
-  if (k->program.walks_a) {
+  if (k->loaded.program.walks_a) {
     c->walked = exact_transposed(m);
     for (int64_t p = 0; m->order && p < m->a.nnz; p++) c->walked.order[p] = m->order[c->walked.order[p]];
     exact_settle(&c->walked);
     m = &c->walked;
   }
   const wlm_csr csr = exact_csr(m);
-  assert_status(WLM_OK, bare_plan_fill(&c->plan, device, &k->program, k->kernels, &csr, &k->spec));
+  assert_status(WLM_OK, bare_plan_fill(&c->plan, device, &k->loaded.program, k->loaded.kernels, &csr, &k->spec));
   c->plan.bound.args.order = m->order;
   c->workspace = malloc(wlm_plan_workspace_size(&c->plan) + 1);
   c->prepared = malloc(wlm_plan_prepared_size(&c->plan) + 1);
@@ -120,7 +116,7 @@ static float *product(const kernel *k, const exact_matrix *m, const float *b) { 
 static void expect(const kernel *k, const char *what, int64_t count, const float *got, const float *wanted) {
   for (int64_t i = 0; i < count; i++)
     if (memcmp(&got[i], &wanted[i], sizeof *got))
-      fail_msg("%s, %s.%s: %s: row %lld, column %lld is %.9g, not %.9g", k->program.variant,
+      fail_msg("%s, %s.%s: %s: row %lld, column %lld is %.9g, not %.9g", k->loaded.program.variant,
                wlmi_message_name(k->spec.problem.message), wlmi_reduce_name(k->spec.problem.reduce), what,
                (long long)(i / of->n), (long long)(i % of->n), (double)got[i], (double)wanted[i]);
 }
@@ -179,7 +175,8 @@ TEST(max_is_idempotent) {
       for (int64_t e = 0; e < count; e++) {
         const int64_t first = once[e] < 0 ? -1 : m.a.rowptr[e / of->n] + once[e];
         if (again[e] != first)
-          fail_msg("%s: position %lld, not %lld", list[i]->program.variant, (long long)again[e], (long long)first);
+          fail_msg("%s: position %lld, not %lld", list[i]->loaded.program.variant, (long long)again[e],
+                   (long long)first);
       }
       release((float *[]){of_m, of_t}, 2);
     }
@@ -242,7 +239,7 @@ TEST(where_rows_are_split_does_not_matter) {
     for (int i = 0; i < kernels; i++) {
       float *made[] = {product_with(list[i], &m, b, problem.want_argmax ? args[1] : NULL),
                        product_with(list[i], &moved, b, problem.want_argmax ? args[2] : NULL)};
-      expect(list[i], list[0]->program.variant, count, made[0], wanted);
+      expect(list[i], list[0]->loaded.program.variant, count, made[0], wanted);
       expect(list[i], "some edges further on", count, made[1] + of->n, wanted);
       for (int64_t e = 0; e < count && problem.want_argmax; e++) {
         assert_int_equal(args[1][e], args[0][e]);
@@ -319,10 +316,7 @@ TEST(edges_are_the_gradient) {
 FIXTURE(begin) { return of->open(&device) != WLM_OK || wlmi_generator_create(NULL, &generator) != WLM_OK; }
 
 FIXTURE(end) {
-  for (int i = 0; i < kept_count; i++) {
-    device->ops->unload(device, kept[i].module);
-    wlmi_program_release(&kept[i].program);
-  }
+  for (int i = 0; i < kept_count; i++) loaded_release(&kept[i].loaded);
   wlmi_generator_destroy(generator);
   device->ops->close(device);
   return 0;
