@@ -5,7 +5,6 @@
 
 #include "core/base/memory.h"
 #include "support/asserts.h"
-#include "support/defaults.h"
 
 static wlmi_families known;
 
@@ -37,8 +36,7 @@ wlmi_variant snapshot_variant(const wlmi_snapshot *snapshot, const char *name) {
 }
 
 wlm_stats snapshot_stats(int64_t rows, int64_t nnz, double cv, uint64_t fingerprint) {
-  return (wlm_stats)STATS(.rows = rows, .cols = rows, .nnz = nnz, .longest = rows ? (nnz + rows - 1) / rows : 0,
-                          .mean = rows ? (double)nnz / (double)rows : 0, .cv = cv, .fingerprint[0] = fingerprint);
+  return (wlm_stats)SQUARE(rows, nnz, cv, fingerprint);
 }
 
 void snapshot_case(wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, int64_t n) {
@@ -69,6 +67,17 @@ void snapshot_failure(wlmi_snapshot *snapshot, const char *variant, const char *
   *room_for_one(c) =
       (wlmi_measured){.value = snapshot_variant(snapshot, variant), .variant = variant, .reason = reason, .failed = 1};
   c->failed++;
+}
+
+static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
+  char variant[WLMI_VARIANT_NAME];
+  (void)user;
+  wlmi_variant_print(snapshot_families(), value, variant);
+  return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
+}
+
+wlmi_variant_set snapshot_accepted(void) {
+  return (wlmi_variant_set){.families = snapshot_families(), .is_valid = accepts};
 }
 
 wlm_status select_for(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem, const wlmi_spec *spec,

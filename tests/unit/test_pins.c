@@ -10,14 +10,6 @@ static wlm_stats stats_of(uint64_t fingerprint, double cv) {
   return (wlm_stats)STATS(.rows = 1000, .cols = 1000, .nnz = 9000, .mean = 9, .cv = cv, .fingerprint[0] = fingerprint);
 }
 
-/* Valid are all variants except those that begin with "no", and "turned" only if preparation is allowed. */
-static int accepts(void *user, const wlmi_variant *value, int may_prepare) {
-  char variant[WLMI_VARIANT_NAME];
-  (void)user;
-  wlmi_variant_print(snapshot_families(), value, variant);
-  return strncmp(variant, "no", 2) != 0 && (may_prepare || strcmp(variant, "turned"));
-}
-
 static void tune(wlmi_snapshot *snapshot, uint64_t fingerprint) {
   const wlm_stats stats = stats_of(fingerprint, 1);
   snapshot_case(snapshot, &stats, "p", 32);
@@ -35,16 +27,15 @@ static void pin(wlmi_snapshot *snapshot, uint64_t fingerprint, int64_t n, const 
 static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, int64_t n, int64_t calls) {
   wlm_problem problem = PROBLEM(.n = n, .policy.expected_calls = calls);
   wlm_csr csr = WLM_CSR_INIT;
+  const wlmi_variant_set variants = snapshot_accepted();
   wlmi_decision decision;
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
-  assert_int_equal(select_for(snapshot, stats, "p", &spec, &host,
-                              &(wlmi_variant_set){.families = snapshot_families(), .is_valid = accepts}, &decision),
-                   WLM_OK);
+  assert_status(WLM_OK, select_for(snapshot, stats, "p", &spec, &host, &variants, &decision));
   return decision;
 }
 
 TEST(a_pin_wins_and_the_measured_choice_stays_visible) {
-  wlmi_snapshot snapshot = {0};
+  CLEARED(wlmi_snapshot) snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1), alike = stats_of(8, 1.2), other = stats_of(9, 40);
   tune(&snapshot, 7);
   pin(&snapshot, 0, 32, "for the bucket");
@@ -68,11 +59,10 @@ TEST(a_pin_wins_and_the_measured_choice_stays_visible) {
   assert_string_equal(d.variant, "for the matrix");
   assert_true(d.pin_exact);
   assert_string_equal(decide(&snapshot, &alike, 32, 1).variant, "for the bucket");
-  wlmi_snapshot_clear(&snapshot);
 }
 
 TEST(invalid_pins_are_shown_and_ignored) {
-  wlmi_snapshot snapshot = {0};
+  CLEARED(wlmi_snapshot) snapshot = {0};
   const wlm_stats tuned = stats_of(7, 1);
   tune(&snapshot, 7);
   pin(&snapshot, 7, 32, "no longer there");
@@ -89,7 +79,6 @@ TEST(invalid_pins_are_shown_and_ignored) {
   pin(&snapshot, 7, 64, "turned");
   assert_true(decide(&snapshot, &tuned, 64, 1).step != WLMI_STEP_PIN); /* the pinned kernel needs preparation */
   assert_string_equal(decide(&snapshot, &tuned, 64, 2).variant, "turned");
-  wlmi_snapshot_clear(&snapshot);
 }
 
 TEST(buckets_as_text) {
