@@ -84,6 +84,9 @@ typedef struct problem {
 } problem;
 
 typedef struct maker {
+  wlmi_generator *generator;
+  const wlmi_limits *limits;
+  int full;
   problem *problems;
   int64_t problem_count;
   variant *variants;
@@ -187,10 +190,10 @@ static void regroup_by_variant(maker *m) {
 }
 
 /* Lists the problem's candidates; release them with wlmi_free. */
-static wlm_status list_candidates(maker *m, wlmi_generator *generator, const wlmi_limits *limits, problem *p) {
+static wlm_status list_candidates(maker *m, problem *p) {
   const wlmi_candidate_list *names = NULL;
   wlm_status status;
-  WLM_TRY(wlmi_generator_describe(generator, &p->spec, limits, &names));
+  WLM_TRY(wlmi_generator_describe(m->generator, &p->spec, m->limits, &names));
   WLM_TRY(wlmi_alloc_array(names->count, sizeof *p->candidates, "covering set", (void **)&p->candidates));
   for (p->count = 0; p->count < names->count; p->count++)
     p->candidates[p->count] = variant_of(m, names->candidates[p->count].variant);
@@ -199,8 +202,8 @@ done:
   return status;
 }
 
-static wlm_status list_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
-  const int copies = full ? FULL_COPIES : COPIES;
+static wlm_status list_problems(maker *m) {
+  const int copies = m->full ? FULL_COPIES : COPIES;
   m->problems = wlmi_alloc_zero((size_t)copies * SPECS, sizeof *m->problems);
   if (!m->problems) return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set");
   for (int number = 0; number < copies * SPECS; number++) {
@@ -208,7 +211,7 @@ static wlm_status list_problems(maker *m, wlmi_generator *generator, const wlmi_
     fill_axes(m, number % SPECS, p->axes);
     wlm_status status = spec_of(p->axes, &p->spec);
     if (status == WLM_ERR_UNSUPPORTED) continue;
-    if (status == WLM_OK) status = list_candidates(m, generator, limits, p);
+    if (status == WLM_OK) status = list_candidates(m, p);
     if (status != WLM_OK) return status;
     m->problem_count++;
   }
@@ -363,8 +366,7 @@ static void point_again(wlm_problem *problem, int own) {
   if (problem->epilogue.activation) problem->epilogue.activation = plain_activation;
 }
 
-static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
-                                  const struct own_problem *own, int type, int sampled, int transpose) {
+static wlm_status add_own_problem(maker *m, const struct own_problem *own, int type, int sampled, int transpose) {
   wlm_status status;
   problem p = {.own = 1 + (int)(own - own_problems)};
   fill_axes(m, 0, p.axes);
@@ -381,7 +383,7 @@ static wlm_status add_own_problem(maker *m, wlmi_generator *generator, const wlm
   point_at_own(&own_problem, own);
   wlm_csr csr = CSR(.values = own, .value_type = p.spec.value_type, .colind_type = p.spec.colind_type);
   WLM_TRY(wlmi_spec_make(&own_problem, &csr, &p.spec));
-  WLM_TRY(list_candidates(m, generator, limits, &p));
+  WLM_TRY(list_candidates(m, &p));
   for (int64_t at = 0; at < p.count && status == WLM_OK;) {
     const variant *best = least_used(&p, at, &at);
     if (own->for_rest && best->group->has_own) continue;
@@ -393,10 +395,10 @@ done:
   return status;
 }
 
-static wlm_status add_own_problems(maker *m, wlmi_generator *generator, const wlmi_limits *limits) {
+static wlm_status add_own_problems(maker *m) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < 2 * TYPES * COUNT(own_problems) && status == WLM_OK; i++)
-    status = add_own_problem(m, generator, limits, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2, 0);
+    status = add_own_problem(m, &own_problems[i / (2 * TYPES)], i / 2 % TYPES, i % 2, 0);
   return status;
 }
 
@@ -413,100 +415,75 @@ static wlm_status add_each(maker *m, const problem *p, int first_group, int ever
 
 /* Adds a problem outside of the sweeps. It has values if csr.values is set; `own` is as in covering_entry. The axes are
  * not used, since all groups are covered by then. */
-static wlm_status add_text(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
-                           const wlm_csr *csr, int own, int first_group, int every_variant) {
+static wlm_status add_text(maker *m, const wlm_problem *of, const wlm_csr *csr, int own, int first_group,
+                           int every_variant) {
   wlm_status status;
   problem p = {.own = own};
   fill_axes(m, 0, p.axes);
   p.axes[AXIS_S] = NO_S;
   WLM_TRY(wlmi_spec_make(of, csr, &p.spec));
-  WLM_TRY(list_candidates(m, generator, limits, &p));
+  WLM_TRY(list_candidates(m, &p));
   status = add_each(m, &p, first_group, every_variant);
 done:
   wlmi_free(p.candidates);
   return status;
 }
 
-static wlm_status add_problem(maker *m, wlmi_generator *generator, const wlmi_limits *limits, const wlm_problem *of,
-                              const wlm_csr *csr, int first_group, int every_variant) {
-  return add_text(m, generator, limits, of, csr, 0, first_group, every_variant);
+static wlm_status add_problem(maker *m, const wlm_problem *of, const wlm_csr *csr, int first_group) {
+  return add_text(m, of, csr, 0, first_group, m->full);
 }
 
-/* ---- gradients ------------------------------------------------------------------------------------------ */
+/* ---- listed problems ------------------------------------------------------------------------------------ */
+
+typedef struct listed {
+  wlm_problem problem;
+  wlm_csr csr;
+} listed;
+#define LISTED(type_, values_, rowptr_, colind_, has_values_, ...)                                          \
+  {                                                                                                         \
+    PROBLEM(.dense_type = WLM_##type_, __VA_ARGS__),                                                        \
+        CSR(.value_type = WLM_##values_, .rowptr_type = WLM_##rowptr_, .colind_type = WLM_##colind_,        \
+            .values = (has_values_) ? types : NULL /* the spec depends only on whether there are values */) \
+  }
+
+static wlm_status add_listed(maker *m, const listed *list, int count) {
+  wlm_status status = WLM_OK;
+  for (int i = 0; i < count && status == WLM_OK; i++) status = add_problem(m, &list[i].problem, &list[i].csr, 0);
+  return status;
+}
 
 /* SDDMM: every message with sum or mean, and each property that gives another kernel: N for all vector widths and
  * one too wide for registers, heads, types, values or none. */
-static const struct gradient {
-  wlm_message message;
-  wlm_reduce reduce;
-  wlm_type type;
-  wlm_index rowptr, colind;
-  int has_values;
-  int64_t n, heads;
-} gradients[] = {
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 1, 128, 1},
-    {WLM_MUL, WLM_MEAN, WLM_F16, WLM_I64, WLM_I32, 0, 64, 1},
-    {WLM_COPY_B, WLM_SUM, WLM_BF16, WLM_I32, WLM_I64, 1, 33, 1},
-    {WLM_COPY_A, WLM_MEAN, WLM_F64, WLM_I64, WLM_I64, 1, 4, 1},
-    {WLM_ADD, WLM_SUM, WLM_F32, WLM_I64, WLM_I64, 1, 66, 1},
-    {WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 1, 300, 1},
-    {WLM_RSUB, WLM_SUM, WLM_BF16, WLM_I32, WLM_I32, 0, 100, 1},
-    {WLM_DIV, WLM_MEAN, WLM_F64, WLM_I64, WLM_I32, 1, 66, 1},
-    {WLM_RDIV, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 1, 16, 1},
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 0, 1100, 1},
-    {WLM_DIV, WLM_SUM, WLM_F16, WLM_I32, WLM_I64, 0, 7, 1},
-    {WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, WLM_I32, 1, 1, 1},
-    {WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I64, 1, 128, 8},
-    {WLM_DIV, WLM_MEAN, WLM_BF16, WLM_I64, WLM_I64, 1, 66, 2},
-    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, WLM_I32, 0, 40, 8},
-    {WLM_SUB, WLM_SUM, WLM_F64, WLM_I32, WLM_I32, 1, 33, 3},
+#define GRADIENT(message_, reduce_, type_, rowptr_, colind_, has_values_, n_, heads_)                    \
+  LISTED(type_, type_, rowptr_, colind_, has_values_, .operation = WLM_SDDMM, .message = WLM_##message_, \
+         .reduce = WLM_##reduce_, .n = n_, .heads = heads_)
+static const listed gradients[] = {
+    GRADIENT(MUL, SUM, F32, I32, I32, 1, 128, 1),    GRADIENT(MUL, MEAN, F16, I64, I32, 0, 64, 1),
+    GRADIENT(COPY_B, SUM, BF16, I32, I64, 1, 33, 1), GRADIENT(COPY_A, MEAN, F64, I64, I64, 1, 4, 1),
+    GRADIENT(ADD, SUM, F32, I64, I64, 1, 66, 1),     GRADIENT(SUB, MEAN, F32, I32, I64, 1, 300, 1),
+    GRADIENT(RSUB, SUM, BF16, I32, I32, 0, 100, 1),  GRADIENT(DIV, MEAN, F64, I64, I32, 1, 66, 1),
+    GRADIENT(RDIV, SUM, F32, I32, I32, 1, 16, 1),    GRADIENT(MUL, SUM, F32, I64, I32, 0, 1100, 1),
+    GRADIENT(DIV, SUM, F16, I32, I64, 0, 7, 1),      GRADIENT(MUL, MEAN, F32, I32, I32, 1, 1, 1),
+    GRADIENT(MUL, SUM, F32, I32, I64, 1, 128, 8),    GRADIENT(DIV, MEAN, BF16, I64, I64, 1, 66, 2),
+    GRADIENT(MUL, SUM, F16, I32, I32, 0, 40, 8),     GRADIENT(SUB, SUM, F64, I32, I32, 1, 33, 3),
 };
-
-static wlm_status add_gradients(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
-  wlm_status status = WLM_OK;
-  for (int i = 0; i < COUNT(gradients) && status == WLM_OK; i++) {
-    const struct gradient *g = &gradients[i];
-    wlm_problem of = PROBLEM(.operation = WLM_SDDMM, .message = g->message, .reduce = g->reduce, .dense_type = g->type,
-                             .n = g->n, .heads = g->heads);
-    wlm_csr csr = CSR(.value_type = g->type, .rowptr_type = g->rowptr, .colind_type = g->colind,
-                      .values = g->has_values ? &csr : NULL);
-    status = add_problem(m, generator, limits, &of, &csr, 0, full);
-  }
-  return status;
-}
 
 /* Products with A^T differ from others only in the order of values and in the positions that argmax indices state.
  * So each type occurs once with a small N, for the families that serve nothing else, and once with another N; max
  * and min have argmax indices. */
-static const struct transposed {
-  wlm_message message;
-  wlm_reduce reduce;
-  wlm_type type;
-  wlm_index rowptr, colind;
-  int64_t n;
-} transposed[] = {
-    {WLM_DIV, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 64}, {WLM_ADD, WLM_SUM, WLM_F64, WLM_I32, WLM_I64, 66},
-    {WLM_DIV, WLM_MAX, WLM_F16, WLM_I64, WLM_I64, 64}, {WLM_MUL, WLM_MIN, WLM_BF16, WLM_I32, WLM_I32, 33},
-    {WLM_MUL, WLM_MIN, WLM_F32, WLM_I32, WLM_I64, 4},  {WLM_SUB, WLM_MAX, WLM_F64, WLM_I64, WLM_I32, 2},
-    {WLM_MUL, WLM_SUM, WLM_F16, WLM_I32, WLM_I32, 8},  {WLM_RDIV, WLM_SUM, WLM_BF16, WLM_I64, WLM_I64, 4},
+#define TRANSPOSED(message_, reduce_, type_, rowptr_, colind_, n_)                                              \
+  LISTED(type_, type_, rowptr_, colind_, 1, .transpose = 1, .message = WLM_##message_, .reduce = WLM_##reduce_, \
+         .want_argmax = WLM_##reduce_ != WLM_SUM, .n = n_)
+static const listed transposed[] = {
+    TRANSPOSED(DIV, SUM, F32, I64, I32, 64), TRANSPOSED(ADD, SUM, F64, I32, I64, 66),
+    TRANSPOSED(DIV, MAX, F16, I64, I64, 64), TRANSPOSED(MUL, MIN, BF16, I32, I32, 33),
+    TRANSPOSED(MUL, MIN, F32, I32, I64, 4),  TRANSPOSED(SUB, MAX, F64, I64, I32, 2),
+    TRANSPOSED(MUL, SUM, F16, I32, I32, 8),  TRANSPOSED(RDIV, SUM, BF16, I64, I64, 4),
 };
-
-static wlm_status add_transposed(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
-  wlm_status status = WLM_OK;
-  for (int i = 0; i < COUNT(transposed) && status == WLM_OK; i++) {
-    const struct transposed *t = &transposed[i];
-    wlm_problem of = PROBLEM(.transpose = 1, .message = t->message, .reduce = t->reduce,
-                             .want_argmax = t->reduce != WLM_SUM, .dense_type = t->type, .n = t->n);
-    wlm_csr csr = CSR(.value_type = t->type, .rowptr_type = t->rowptr, .colind_type = t->colind, .values = &csr);
-    status = add_problem(m, generator, limits, &of, &csr, 0, full);
-  }
-  return status;
-}
 
 /* Families that serve only transposed products, those from first_group on: every type with every message, each pair
  * of index types, heads, a bias and an activation; other properties are drawn. */
-static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int first_group,
-                                       int sampled, int full) {
+static wlm_status add_transposed_alone(maker *m, int first_group, int sampled) {
   wlm_status status = WLM_OK;
   for (int i = 0; first_group < m->group_count && i < TYPES * MESSAGES && status == WLM_OK; i++) {
     wlm_problem of =
@@ -515,7 +492,7 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
     csr.value_type = of.dense_type == WLM_F64 || test_draw(&m->random, 2) ? of.dense_type : WLM_F32;
     csr.rowptr_type = (wlm_index)(i / 2 % 2);
     csr.colind_type = (wlm_index)(i % 2);
-    csr.values = i % 4 == 1 ? NULL : transposed; /* the spec depends only on whether there are values */
+    csr.values = i % 4 == 1 ? NULL : types;
     if (i % 3 == 0 && csr.values && of.message != WLM_COPY_B)
       of.heads = heads[1 + test_draw(&m->random, COUNT(heads) - 1)];
     do of.n = widths_n[test_draw(&m->random, COUNT(widths_n))];
@@ -530,139 +507,104 @@ static wlm_status add_transposed_alone(maker *m, wlmi_generator *generator, cons
       of.sampling.width = widths_s[test_draw(&m->random, COUNT(widths_s))];
       of.want_argmax = (of.reduce == WLM_MAX || of.reduce == WLM_MIN) && i % 2;
     }
-    status = add_problem(m, generator, limits, &of, &csr, first_group, full);
+    status = add_problem(m, &of, &csr, first_group);
   }
   return status;
 }
 
 /* The backward passes of sampled products: transpose and SDDMM with every strategy and norm, each type, argmax
  * indices, heads, and S below and above the stride of published fastrand (577). */
-static const struct backward {
-  wlm_operation operation;
-  wlm_message message;
-  wlm_reduce reduce;
-  wlm_type type;
-  wlm_index rowptr, colind;
-  int64_t n, heads;
-  wlm_sampling sampling;
-} backwards[] = {
-    {WLM_SPMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 64, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 700}},
-    {WLM_SPMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I32, 33, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_UNBIASED, 32}},
-    {WLM_SPMM, WLM_RDIV, WLM_SUM, WLM_F16, WLM_I32, WLM_I64, 40, 8, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 9}},
-    {WLM_SPMM, WLM_ADD, WLM_SUM, WLM_BF16, WLM_I64, WLM_I64, 8, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_UNBIASED, 8}},
-    {WLM_SPMM, WLM_DIV, WLM_SUM, WLM_F64, WLM_I32, WLM_I32, 66, 2, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_KEPT, 64}},
-    {WLM_SPMM, WLM_MUL, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 300, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 1000}},
-    {WLM_SPMM, WLM_SUB, WLM_MAX, WLM_F64, WLM_I64, WLM_I32, 2, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 8}},
-    {WLM_SPMM, WLM_MUL, WLM_MIN, WLM_BF16, WLM_I32, WLM_I32, 31, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_NONE, 100}},
-    {WLM_SPMM, WLM_DIV, WLM_MAX, WLM_F16, WLM_I64, WLM_I64, 128, 1, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 16}},
-    {WLM_SPMM, WLM_MUL, WLM_PROD, WLM_F32, WLM_I64, WLM_I32, 7, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 700}},
-    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 128, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 700}},
-    {WLM_SDDMM, WLM_DIV, WLM_MEAN, WLM_F16, WLM_I64, WLM_I32, 64, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_NONE, 32}},
-    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_BF16, WLM_I32, WLM_I64, 33, 1, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 9}},
-    {WLM_SDDMM, WLM_RDIV, WLM_SUM, WLM_F64, WLM_I64, WLM_I64, 4, 1, {WLM_SAMPLE_FASTRAND, WLM_NORM_UNBIASED, 64}},
-    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_F32, WLM_I64, WLM_I64, 1100, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_UNBIASED, 100}},
-    {WLM_SDDMM, WLM_SUB, WLM_MEAN, WLM_F32, WLM_I32, WLM_I64, 66, 2, {WLM_SAMPLE_FASTRAND_COPRIME, WLM_NORM_NONE, 577}},
-    {WLM_SDDMM, WLM_MUL, WLM_SUM, WLM_BF16, WLM_I32, WLM_I32, 128, 8, {WLM_SAMPLE_FASTRAND, WLM_NORM_KEPT, 8}},
-    {WLM_SDDMM, WLM_COPY_B, WLM_SUM, WLM_F32, WLM_I32, WLM_I32, 16, 1, {WLM_SAMPLE_BUCKET, WLM_NORM_KEPT, 8}},
+#define SAMPLED(operation_, message_, reduce_, type_, rowptr_, colind_, n_, heads_, sample_, norm_, width_, ...) \
+  LISTED(type_, type_, rowptr_, colind_, 1, .operation = WLM_##operation_, .message = WLM_##message_,            \
+         .reduce = WLM_##reduce_, .want_argmax = WLM_##reduce_ == WLM_MAX || WLM_##reduce_ == WLM_MIN, .n = n_,  \
+         .heads = heads_, .sampling = {WLM_##sample_, WLM_##norm_, width_}, __VA_ARGS__)
+#define BACKWARD(operation, message, reduce, type, rowptr, ...)                                            \
+  SAMPLED(operation, message, reduce, type, rowptr, __VA_ARGS__, .transpose = WLM_##operation == WLM_SPMM, \
+          .argmax_type = WLM_##rowptr)
+static const listed backwards[] = {
+    BACKWARD(SPMM, MUL, SUM, F32, I32, I32, 64, 1, SAMPLE_FASTRAND, NORM_KEPT, 700),
+    BACKWARD(SPMM, MUL, SUM, F32, I64, I32, 33, 1, SAMPLE_BUCKET, NORM_UNBIASED, 32),
+    BACKWARD(SPMM, RDIV, SUM, F16, I32, I64, 40, 8, SAMPLE_FASTRAND_COPRIME, NORM_NONE, 9),
+    BACKWARD(SPMM, ADD, SUM, BF16, I64, I64, 8, 1, SAMPLE_FASTRAND, NORM_UNBIASED, 8),
+    BACKWARD(SPMM, DIV, SUM, F64, I32, I32, 66, 2, SAMPLE_FASTRAND_COPRIME, NORM_KEPT, 64),
+    BACKWARD(SPMM, MUL, MEAN, F32, I32, I64, 300, 1, SAMPLE_FASTRAND, NORM_NONE, 1000),
+    BACKWARD(SPMM, SUB, MAX, F64, I64, I32, 2, 1, SAMPLE_FASTRAND, NORM_NONE, 8),
+    BACKWARD(SPMM, MUL, MIN, BF16, I32, I32, 31, 1, SAMPLE_BUCKET, NORM_NONE, 100),
+    BACKWARD(SPMM, DIV, MAX, F16, I64, I64, 128, 1, SAMPLE_FASTRAND_COPRIME, NORM_NONE, 16),
+    BACKWARD(SPMM, MUL, PROD, F32, I64, I32, 7, 1, SAMPLE_FASTRAND, NORM_NONE, 700),
+    BACKWARD(SDDMM, MUL, SUM, F32, I32, I32, 128, 1, SAMPLE_FASTRAND, NORM_KEPT, 700),
+    BACKWARD(SDDMM, DIV, MEAN, F16, I64, I32, 64, 1, SAMPLE_BUCKET, NORM_NONE, 32),
+    BACKWARD(SDDMM, MUL, SUM, BF16, I32, I64, 33, 1, SAMPLE_FASTRAND_COPRIME, NORM_NONE, 9),
+    BACKWARD(SDDMM, RDIV, SUM, F64, I64, I64, 4, 1, SAMPLE_FASTRAND, NORM_UNBIASED, 64),
+    BACKWARD(SDDMM, MUL, SUM, F32, I64, I64, 1100, 1, SAMPLE_BUCKET, NORM_UNBIASED, 100),
+    BACKWARD(SDDMM, SUB, MEAN, F32, I32, I64, 66, 2, SAMPLE_FASTRAND_COPRIME, NORM_NONE, 577),
+    BACKWARD(SDDMM, MUL, SUM, BF16, I32, I32, 128, 8, SAMPLE_FASTRAND, NORM_KEPT, 8),
+    BACKWARD(SDDMM, COPY_B, SUM, F32, I32, I32, 16, 1, SAMPLE_BUCKET, NORM_KEPT, 8),
 };
 
 /* Positions of 16 bits, which differ in how they are stored: each type, widths for every vector, both types of rowptr,
  * a sample. */
-static const struct backward lowers[] = {
-    {WLM_SPMM, WLM_COPY_B, WLM_MAX, WLM_F32, WLM_I32, WLM_I32, 64, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
-    {WLM_SPMM, WLM_MUL, WLM_MIN, WLM_F32, WLM_I64, WLM_I32, 6, 3, {WLM_SAMPLE_FASTRAND, WLM_NORM_NONE, 8}},
-    {WLM_SPMM, WLM_MUL, WLM_MAX, WLM_F16, WLM_I32, WLM_I32, 72, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
-    {WLM_SPMM, WLM_COPY_B, WLM_MIN, WLM_BF16, WLM_I64, WLM_I32, 7, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
-    {WLM_SPMM, WLM_ADD, WLM_MAX, WLM_F64, WLM_I32, WLM_I64, 34, 1, {WLM_SAMPLE_NONE, WLM_NORM_NONE, 0}},
+#define LOWER(...) SAMPLED(__VA_ARGS__, .argmax_type = WLM_I16)
+static const listed lowers[] = {
+    LOWER(SPMM, COPY_B, MAX, F32, I32, I32, 64, 1, SAMPLE_NONE, NORM_NONE, 0),
+    LOWER(SPMM, MUL, MIN, F32, I64, I32, 6, 3, SAMPLE_FASTRAND, NORM_NONE, 8),
+    LOWER(SPMM, MUL, MAX, F16, I32, I32, 72, 1, SAMPLE_NONE, NORM_NONE, 0),
+    LOWER(SPMM, COPY_B, MIN, BF16, I64, I32, 7, 1, SAMPLE_NONE, NORM_NONE, 0),
+    LOWER(SPMM, ADD, MAX, F64, I32, I64, 34, 1, SAMPLE_NONE, NORM_NONE, 0),
 };
-
-static wlm_status add_listed(maker *m, wlmi_generator *generator, const wlmi_limits *limits,
-                             const struct backward *list, int count, int full) {
-  const int lower = list == lowers;
-  wlm_status status = WLM_OK;
-  for (const struct backward *b = list; b < list + count && status == WLM_OK; b++) {
-    wlm_problem of =
-        PROBLEM(.operation = b->operation, .transpose = b->operation == WLM_SPMM && !lower, .message = b->message,
-                .reduce = b->reduce, .want_argmax = b->reduce == WLM_MAX || b->reduce == WLM_MIN,
-                .argmax_type = lower ? WLM_I16 : b->rowptr, .dense_type = b->type, .n = b->n, .heads = b->heads,
-                .sampling = b->sampling);
-    wlm_csr csr = CSR(.value_type = b->type, .rowptr_type = b->rowptr, .colind_type = b->colind, .values = &csr);
-    status = add_problem(m, generator, limits, &of, &csr, 0, full);
-  }
-  return status;
-}
 
 /* Attention, its gradient and the sums over rows: each type, heads with and without a matching group of lanes, with and
  * without edge terms, each kind of scores. */
-static const struct attention {
-  wlm_operation operation;
-  wlm_score score;
-  wlm_type type, values;
-  wlm_index rowptr, colind;
-  int has_values, transpose;
-  int64_t n, heads;
-  int dropout;
-} attentions[] = {
-    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 0, 64, 8, 0},
-    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I32, WLM_I32, 0, 1, 64, 8, 0},
-    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F16, WLM_F32, WLM_I64, WLM_I32, 1, 0, 128, 1, 0},
-    {WLM_ATTENTION, WLM_SCORE_EDGE, WLM_BF16, WLM_BF16, WLM_I32, WLM_I64, 1, 1, 32, 4, 0},
-    {WLM_ATTENTION, WLM_SCORE_EDGE, WLM_F64, WLM_F64, WLM_I32, WLM_I32, 1, 0, 66, 3, 1},
-    {WLM_ATTENTION, WLM_SCORE_GAT, WLM_F32, WLM_F32, WLM_I64, WLM_I64, 1, 1, 47, 1, 1},
-    {WLM_ATTENTION, WLM_SCORE_GATV2, WLM_BF16, WLM_F32, WLM_I32, WLM_I32, 0, 0, 32, 4, 0},
-    {WLM_ATTENTION, WLM_SCORE_GATV2, WLM_F64, WLM_F64, WLM_I64, WLM_I32, 1, 1, 66, 3, 1},
-    {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F16, WLM_F32, WLM_I32, WLM_I32, 1, 0, 64, 8, 1},
-    {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F32, WLM_F32, WLM_I32, WLM_I64, 0, 1, 64, 2, 0},
-    {WLM_ATTENTION, WLM_SCORE_DOT, WLM_F64, WLM_F64, WLM_I64, WLM_I32, 1, 0, 66, 3, 0},
-    {WLM_ATTENTION_ROWS, WLM_SCORE_GATV2, WLM_F16, WLM_F32, WLM_I32, WLM_I64, 0, 0, 128, 1, 0},
-    {WLM_ATTENTION_ROWS, WLM_SCORE_DOT, WLM_BF16, WLM_BF16, WLM_I32, WLM_I32, 1, 0, 64, 2, 1},
+#define ATTENTION(operation_, score_, type_, values_, rowptr_, colind_, has_values_, transpose_, n_, heads_, dropout_) \
+  LISTED(type_, values_, rowptr_, colind_, has_values_, .operation = WLM_##operation_, .score = WLM_##score_,          \
+         .transpose = transpose_, .dropout = dropout_, .n = n_, .heads = heads_)
+static const listed attentions[] = {
+    ATTENTION(ATTENTION, SCORE_GAT, F32, F32, I32, I32, 0, 0, 64, 8, 0),
+    ATTENTION(ATTENTION, SCORE_GAT, F32, F32, I32, I32, 0, 1, 64, 8, 0),
+    ATTENTION(ATTENTION, SCORE_GAT, F16, F32, I64, I32, 1, 0, 128, 1, 0),
+    ATTENTION(ATTENTION, SCORE_EDGE, BF16, BF16, I32, I64, 1, 1, 32, 4, 0),
+    ATTENTION(ATTENTION, SCORE_EDGE, F64, F64, I32, I32, 1, 0, 66, 3, 1),
+    ATTENTION(ATTENTION, SCORE_GAT, F32, F32, I64, I64, 1, 1, 47, 1, 1),
+    ATTENTION(ATTENTION, SCORE_GATV2, BF16, F32, I32, I32, 0, 0, 32, 4, 0),
+    ATTENTION(ATTENTION, SCORE_GATV2, F64, F64, I64, I32, 1, 1, 66, 3, 1),
+    ATTENTION(ATTENTION, SCORE_DOT, F16, F32, I32, I32, 1, 0, 64, 8, 1),
+    ATTENTION(ATTENTION, SCORE_DOT, F32, F32, I32, I64, 0, 1, 64, 2, 0),
+    ATTENTION(ATTENTION, SCORE_DOT, F64, F64, I64, I32, 1, 0, 66, 3, 0),
+    ATTENTION(ATTENTION_ROWS, SCORE_GATV2, F16, F32, I32, I64, 0, 0, 128, 1, 0),
+    ATTENTION(ATTENTION_ROWS, SCORE_DOT, BF16, BF16, I32, I32, 1, 0, 64, 2, 1),
 };
 
-static wlm_status add_attentions(maker *m, wlmi_generator *generator, const wlmi_limits *limits, int full) {
-  wlm_status status = WLM_OK;
-  for (int i = 0; i < COUNT(attentions) && status == WLM_OK; i++) {
-    const struct attention *t = &attentions[i];
-    wlm_problem of = PROBLEM(.operation = t->operation, .score = t->score, .transpose = t->transpose,
-                             .dropout = t->dropout, .dense_type = t->type, .n = t->n, .heads = t->heads);
-    wlm_csr csr = CSR(.value_type = t->values, .rowptr_type = t->rowptr, .colind_type = t->colind,
-                      .values = t->has_values ? &csr : NULL);
-    status = add_problem(m, generator, limits, &of, &csr, 0, full);
-  }
-  return status;
-}
-
-static wlm_status add_messages(maker *m, wlmi_generator *generator, const wlmi_limits *limits) {
+static wlm_status add_messages(maker *m) {
   wlm_status status = WLM_OK;
   for (int i = 0; i < covering_message_count && status == WLM_OK; i++) {
     wlm_csr csr = WLM_CSR_INIT;
     const wlm_problem of = covering_message_problem(&covering_messages[i], &csr);
-    status = add_text(m, generator, limits, &of, &csr, COUNT(own_problems) + 1 + i, 0, 0);
+    status = add_text(m, &of, &csr, COUNT(own_problems) + 1 + i, 0, 0);
   }
   return status;
 }
 
 wlm_status covering_make(wlmi_generator *generator, const wlmi_limits *limits, uint64_t seed, int full, covering *out) {
   *out = (covering){0};
-  maker m = {.random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
+  maker m = {generator, limits, full, .random = {seed * 0x9E3779B97F4A7C15u | 1}, .out = out};
   wlm_status status = WLM_OK;
   m.groups = wlmi_alloc_zero(MAX_GROUPS, sizeof *m.groups);
   m.variants = wlmi_alloc_zero(MAX_VARIANTS, sizeof *m.variants);
   if (!m.groups || !m.variants) WLM_TRY(wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "covering set"));
-  WLM_TRY(list_problems(&m, generator, limits, full));
+  WLM_TRY(list_problems(&m));
   WLM_TRY(cover(&m));
-  WLM_TRY(add_own_problems(&m, generator, limits));
-  WLM_TRY(add_gradients(&m, generator, limits, full));
+  WLM_TRY(add_own_problems(&m));
+  WLM_TRY(add_listed(&m, gradients, COUNT(gradients)));
   const int families = m.group_count;
-  WLM_TRY(add_transposed(&m, generator, limits, full));
-  WLM_TRY(add_transposed_alone(&m, generator, limits, families, 0, full));
+  WLM_TRY(add_listed(&m, transposed, COUNT(transposed)));
+  WLM_TRY(add_transposed_alone(&m, families, 0));
   const int unsampled = m.group_count;
-  WLM_TRY(add_listed(&m, generator, limits, backwards, COUNT(backwards), full));
-  WLM_TRY(add_transposed_alone(&m, generator, limits, unsampled, 1, full));
-  for (int type = 0; type < TYPES; type++)
-    WLM_TRY(add_own_problem(&m, generator, limits, &own_problems[type % 2], type, 1, 1));
-  WLM_TRY(add_attentions(&m, generator, limits, full));
-  WLM_TRY(add_messages(&m, generator, limits));
-  WLM_TRY(add_listed(&m, generator, limits, lowers, COUNT(lowers), full));
+  WLM_TRY(add_listed(&m, backwards, COUNT(backwards)));
+  WLM_TRY(add_transposed_alone(&m, unsampled, 1));
+  for (int type = 0; type < TYPES; type++) WLM_TRY(add_own_problem(&m, &own_problems[type % 2], type, 1, 1));
+  WLM_TRY(add_listed(&m, attentions, COUNT(attentions)));
+  WLM_TRY(add_messages(&m));
+  WLM_TRY(add_listed(&m, lowers, COUNT(lowers)));
   if (!full) goto done;
   regroup_by_variant(&m);
   WLM_TRY(cover(&m));
