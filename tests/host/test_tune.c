@@ -57,6 +57,13 @@ static wlm_tune_options quick(told *t) {
                                         .user = t);
 }
 
+/* Measures only what was not measured before. */
+static wlm_tune_options missing(told *t) {
+  wlm_tune_options options = quick(t);
+  options.again = 0;
+  return options;
+}
+
 static wlm_status tune(bench *b, const wlm_tune_options *options) {
   return wlm_tune(b->context, b->upload.matrix, &b->problem, &b->call, options);
 }
@@ -79,6 +86,12 @@ static int64_t stored(const bench *b, void (*each)(const wlmi_measurement_record
 }
 
 /* ---- families that are wrong ------------------------------------------------------------------------ */
+
+static const char *new_folder(const char *name) {
+  const char *path = in_folder(name);
+  assert_int_equal(mkdir(path, 0700), 0);
+  return path;
+}
 
 static void add_family(const char *templates, const char *name, const char *statement) {
   static const char family[] =
@@ -128,16 +141,13 @@ static void check_failure(const wlmi_measurement_record *record) {
 }
 
 TEST(failures_are_recorded) {
-  bench b;
   told t;
-  wlm_plan *plan;
-  const char *templates = in_folder("templates");
-  assert_int_equal(mkdir(templates, 0700), 0);
+  const char *templates = new_folder("templates");
   add_family(templates, "right", "");
   add_family(templates, "no_compile", "no_such_thing();");
   add_family(templates, "off_by_little", "if (row == 4) acc *= 1.0001f;");
   add_family(templates, "skips_a_row", "if (row == args->rows - 1) continue;"); /* found because C was poisoned */
-  bench_make(&b, templates, "uniform:rows=40,d=5", 9);
+  MAKE(bench, b, templates, "uniform:rows=40,d=5", 9);
   wlm_tune_options options = quick(&t);
   options.matrix_name = "forty";
   assert_status(WLM_OK, tune(&b, &options));
@@ -147,10 +157,8 @@ TEST(failures_are_recorded) {
   assert_int_equal(t.finalists, 1);
   assert_int_equal(t.cold, 1);
   assert_int_equal(stored(&b, check_failure), 5);
-  assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan)); /* refreshed: sees it */
+  OWN(wlm_plan, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan)); /* refreshed: sees it */
   assert_string_equal(wlm_plan_variant(plan), "right");
-  wlm_plan_destroy(plan);
-  bench_release(&b);
 }
 
 /* ---- a machine whose timer does what the test says ------------------------------------------------------- */
@@ -190,10 +198,8 @@ TEST(wrong_in_one_row) {
   bench b;
   told t;
   wlm_plan *plan;
-  char templates[320];
   for (int right = 0; right < 2; right++) {
-    snprintf(templates, sizeof templates, "%s/one-row-%d", folder.path, right);
-    assert_int_equal(mkdir(templates, 0700), 0);
+    const char *templates = new_folder(right ? "one-row-1" : "one-row-0");
     add_family(templates, "wrong_a", wrong);
     add_family(templates, "wrong_b", wrong);
     if (right) add_family(templates, "slow", "for (volatile int i = 0; i < 2000; i++) continue;");
@@ -212,8 +218,7 @@ TEST(wrong_in_one_row) {
     assert_status(WLM_OK, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
     assert_string_equal(wlm_plan_variant(plan), right ? "slow" : "host_builtin");
     wlm_plan_destroy(plan);
-    options = quick(&t);
-    options.again = 0; /* nothing is measured again, and it is still an error */
+    options = missing(&t); /* nothing is measured again, and it is still an error */
     assert_status(right ? WLM_OK : WLM_ERR_NOT_FOUND, tune(&b, &options));
     assert_int_equal(t.count + t.finalists, 0);
     wlmi_context_device(b.context)->ops = real_ops;
@@ -244,23 +249,19 @@ static void find_out(const wlmi_measurement_record *record) {
 
 /* What one correct result in aligned memory does not show. */
 TEST(hidden_faults_are_found) {
-  bench b;
   told t;
-  const char *templates = in_folder("sly");
-  assert_int_equal(mkdir(templates, 0700), 0);
+  const char *templates = new_folder("sly");
   for (int i = 0; i < SLY; i++) add_family(templates, sly[i].variant, sly[i].statement);
   add_family(templates, "honest", "for (volatile int i = 0; i < 200; i++) continue;");
-  bench_make(&b, templates, "uniform:rows=300,d=5", 9);
+  MAKE(bench, b, templates, "uniform:rows=300,d=5", 9);
   b.call.ldc = 12;
   wlm_tune_options options = quick(&t);
   assert_status(WLM_OK, tune(&b, &options));
   stored(&b, find_out);
   for (int i = 0; i < SLY; i++)
     if (!found_out[i]) fail_msg("%s passed", sly[i].variant);
-  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_string_equal(wlm_plan_variant(plan), "honest");
-  wlm_plan_destroy(plan);
-  bench_release(&b);
 }
 
 /* ---- failures of the environment ------------------------------------------------------------------------ */
@@ -289,14 +290,12 @@ TEST(environment_failures_are_not_stored) {
   bench_make(&b, NULL, "uniform:rows=100,d=4", 8);
   b.problem.reduce = WLM_MAX; /* which the built-in kernel does not have */
   for (int full = 0; full < 2; full++) {
-    wlm_tune_options options = quick(&t);
-    options.again = 0;
+    wlm_tune_options options = missing(&t);
     if (full)
       setenv("TMPDIR", nowhere, 1);
     else
       write_whole(flag, "", 0);
-    assert_status(WLM_ERR_IO, tune(&b, &options));
-    assert_contains(wlm_error_detail(), full ? "TMPDIR" : "Killed signal");
+    assert_fails(WLM_ERR_IO, tune(&b, &options), full ? "TMPDIR" : "Killed signal");
     assert_true(t.count > 0);
     assert_int_equal(t.failed, t.count);
     assert_int_equal(stored(&b, NULL), 0);
@@ -308,8 +307,7 @@ TEST(environment_failures_are_not_stored) {
   }
   GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   wlm_plan_destroy(plan);
-  wlm_tune_options options = quick(&t);
-  options.again = 0;
+  wlm_tune_options options = missing(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_true(t.count > 0);
   assert_int_equal(t.failed, 0);
@@ -361,8 +359,7 @@ TEST(cancelled_keeps_what_it_has) {
   MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   wlm_tune_options options = quick(&t);
   t.stop_after = 2;
-  assert_status(WLM_ERR_CANCELLED, tune(&b, &options));
-  assert_contains(wlm_error_detail(), "kept");
+  assert_fails(WLM_ERR_CANCELLED, tune(&b, &options), "kept");
   const int64_t kept = stored(&b, NULL);
   assert_true(kept >= 2);
   assert_int_equal(t.count + t.finalists, kept); /* all that was stored was reported */
@@ -441,21 +438,18 @@ TEST(only_what_is_missing) {
   wlmi_device_ops calm;
   MAKE(bench, b, NULL, "uniform:rows=100,d=4", 16);
   plant_timer(&b, &calm);
-  wlm_tune_options options = quick(&first);
-  options.again = 0;
+  wlm_tune_options options = missing(&first);
   options.budget_seconds = 1e-9;
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(first.count, 1);
-  options = quick(&rest);
-  options.again = 0;
+  options = missing(&rest);
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(rest.count, rest.total);
   assert_int_equal(rest.total, first.total - 1);
   for (int i = 0; i < rest.count; i++) assert_string_not_equal(rest.variants[i], first.variants[0]);
   assert_true(rest.finalists > 0);
   for (int again = 0; again < 3; again++) { /* what was noisy is measured once more */
-    options = quick(&nothing);
-    options.again = 0;
+    options = missing(&nothing);
     assert_status(WLM_OK, tune(&b, &options));
   }
   assert_int_equal(nothing.count + nothing.finalists + nothing.ticks, 0);
@@ -482,8 +476,7 @@ TEST(noise_is_measured_again) {
   wlm_set_log(keep_warning, NULL, WLM_LOG_WARNING);
   int finalists = 0;
   for (int round = 0; round < 5; round++) { /* busy, busy, then calm */
-    wlm_tune_options options = quick(&t);
-    options.again = 0;
+    wlm_tune_options options = missing(&t);
     options.samples = 4;
     busy = round < 2;
     *warning = 0;
@@ -506,8 +499,7 @@ TEST(short_budgets_end_after_a_busy_moment) {
   plant_timer(&b, &planted);
   int64_t candidates = 0, tunings = 0;
   do {
-    wlm_tune_options options = quick(&t);
-    options.again = 0;
+    wlm_tune_options options = missing(&t);
     options.budget_seconds = 1e-9;
     options.min_sample_seconds = 0; /* one call a sample */
     busy = tunings == 2;
@@ -525,14 +517,12 @@ TEST(short_budgets_end_after_a_busy_moment) {
  * that are known. */
 TEST(a_new_family_is_measured_alone) {
   static told t;
-  const char *templates = in_folder("more");
-  assert_int_equal(mkdir(templates, 0700), 0);
+  const char *templates = new_folder("more");
   add_family(templates, "old", "");
   MAKE(bench, b, templates, "uniform:rows=40,d=5", 9);
   wlmi_device_ops calm;
   plant_timer(&b, &calm);
-  wlm_tune_options options = quick(&t);
-  options.again = 0;
+  wlm_tune_options options = missing(&t);
   assert_status(WLM_OK, tune(&b, &options));
   assert_int_equal(t.count, 1);
   wlmi_context_device(b.context)->ops = real_ops;
@@ -547,8 +537,7 @@ TEST(a_new_family_is_measured_alone) {
     assert_status(WLM_OK, wlmi_upload_create(b.context, &b.csr, WLM_I32, &b.upload));
     wlmi_device_ops calm_again;
     plant_timer(&b, &calm_again);
-    options = quick(&t);
-    options.again = 0;
+    options = missing(&t);
     assert_status(WLM_OK, tune(&b, &options));
     assert_int_equal(t.count, 1);
     assert_string_equal(t.variants[0], changed[i]);
@@ -663,17 +652,14 @@ TEST(invalid_options_are_refused) {
     options.budget_seconds = bad[i].budget;
     options.min_sample_seconds = bad[i].sample_seconds;
     options.samples = bad[i].samples;
-    assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
-    assert_contains(wlm_error_detail(), bad[i].field);
+    assert_fails(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options), bad[i].field);
   }
   wlm_tune_options options = quick(&t);
   b.call.ldc = 3;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
-  assert_contains(wlm_error_detail(), "wlm_execute_args.ldc");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options), "wlm_execute_args.ldc");
   b.call.ldc = 0;
   b.call.alpha = (double)NAN;
-  assert_status(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options));
-  assert_contains(wlm_error_detail(), "wlm_execute_args.alpha");
+  assert_fails(WLM_ERR_INVALID_ARGUMENT, tune(&b, &options), "wlm_execute_args.alpha");
   b.call.alpha = 1;
   b.problem.want_argmax = 1; /* of a sum */
   assert_status(WLM_ERR_UNSUPPORTED, tune(&b, &options));
@@ -687,9 +673,9 @@ TEST(large_matrices_are_sampled) {
   double error = -1;
   MAKE(bench, b, NULL, "uniform:rows=40000,d=3", 1024);
   HOLD(wlmi_operands, operands, wlmi_operands_create(b.context, b.upload.matrix, &b.problem, NULL, 1, &operands));
-  GET(wlmi_verifier *, verifier, wlmi_verifier_create(&operands, 1, &verifier));
+  OWN(wlmi_verifier, verifier, wlmi_verifier_create(&operands, 1, &verifier));
   assert_in_range(wlmi_verifier_rows(verifier), 3500, 4100);
-  GET(wlm_plan *, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
+  OWN(wlm_plan, plan, wlm_plan_create(b.context, b.upload.matrix, &b.problem, &plan));
   assert_status(WLM_OK, verify_plan(&operands, verifier, plan, &error));
   assert_true(error >= 0 && error < 1e-6);
   assert_status(WLM_OK, wlmi_verify_spots(verifier, &error));
@@ -697,12 +683,9 @@ TEST(large_matrices_are_sampled) {
   operands.a.values[operands.a.nnz - 1] += 1;
   wlmi_verifier_destroy(verifier);
   assert_status(WLM_OK, wlmi_verifier_create(&operands, 1, &verifier));
-  assert_status(WLM_ERR_MISMATCH, verify_plan(&operands, verifier, plan, &error));
-  assert_contains(wlm_error_detail(), "row 39999");
+  assert_fails(WLM_ERR_MISMATCH, verify_plan(&operands, verifier, plan, &error), "row 39999");
   assert_status(WLM_ERR_MISMATCH, wlmi_verify_spots(verifier, &error)); /* screening finds that too */
   assert_contains(wlm_error_detail(), "row 39999");
-  wlm_plan_destroy(plan);
-  wlmi_verifier_destroy(verifier);
 }
 
 GROUP(home_begin, folder_end)

@@ -8,13 +8,24 @@
 #include "support/test.h"
 #include "tuner/train.h"
 
+/* A snapshot with a model of others. */
+typedef wlmi_snapshot lending;
+static wlmi_snapshot lent(wlmi_model *model) {
+  return (wlmi_snapshot){.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
+}
+static void lending_clear(lending *snapshot) {
+  snapshot->models = NULL;
+  snapshot->model_count = 0;
+  wlmi_snapshot_clear(snapshot);
+}
+
 /* Chooses with the models only. `only` is the beginning of all candidates' names; NULL = any. */
 static wlmi_decision choose_for(int64_t n, wlmi_model *models, int model_count, const wlm_stats *stats, int64_t calls,
                                 const char *only) {
   const wlmi_snapshot snapshot = {.models = models, .model_count = model_count};
   wlmi_decision decision;
-  const wlmi_candidate_list *all = planted_candidates(n);
-  wlmi_candidate *kept = calloc((size_t)all->count, sizeof *kept);
+  OWNED(wlmi_candidates) *all = planted_candidates(n);
+  FREED wlmi_candidate *kept = calloc((size_t)all->count, sizeof *kept);
   wlmi_candidate_list list = {all->families, kept, 0};
   GET(wlmi_spec, spec, wlmi_spec_from_key(planted_key, n, &spec));
   spec.problem.policy.expected_calls = calls;
@@ -22,8 +33,6 @@ static wlmi_decision choose_for(int64_t n, wlmi_model *models, int model_count, 
     if (!only || !strncmp(all->candidates[i].variant, only, strlen(only))) kept[list.count++] = all->candidates[i];
   const wlmi_variant_set variants = wlmi_variants_of_list(&list);
   assert_int_equal(select_for(&snapshot, stats, planted_key, &spec, &emit_cuda, &variants, &decision), WLM_OK);
-  wlmi_candidates_drop(all);
-  free(kept);
   return decision;
 }
 
@@ -65,7 +74,7 @@ TEST(narrow_products_have_a_model_of_their_own) {
   char class[WLMI_PROBLEM_CLASS];
   for (int64_t i = 0; i < w.count; i++)
     if (w.records[i].n == planted_widths[0]) w.records[i].n = WLMI_NARROW;
-  GET(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
+  HOLD(wlmi_models, models, wlmi_models_train(emit_generator, &planted_limits, w.records, w.count, &models));
   assert_int_equal(models.count, 2);
   for (int i = 0; i < 2; i++) {
     wlmi_model *model = &models.models[i];
@@ -79,7 +88,6 @@ TEST(narrow_products_have_a_model_of_their_own) {
   wlmi_model_class("op=mul.sum,dense=f32,rowptr=i32,colind=i32,values=none,sample=none,operation=attention", 1, 0,
                    class);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=attention");
-  wlmi_models_release(&models);
   planted_world_end(&w);
 }
 
@@ -152,17 +160,16 @@ TEST(forecasts_use_the_most_similar_model) {
 static wlmi_decision decide(const wlmi_snapshot *snapshot, const wlm_stats *stats, const char *problem) {
   wlmi_decision d;
   GET(wlmi_spec, spec, wlmi_spec_from_key(problem, 32, &spec));
-  const wlmi_candidate_list *list = planted_candidates_for(problem, 32);
+  OWNED(wlmi_candidates) *list = planted_candidates_for(problem, 32);
   const wlmi_variant_set variants = wlmi_variants_of_list(list);
   assert_int_equal(select_for(snapshot, stats, problem, &spec, &emit_cuda, &variants, &d), WLM_OK);
-  wlmi_candidates_drop(list);
   return d;
 }
 
 /* The model also leaves out variants that failed on this matrix. */
 TEST(failed_variants_are_not_chosen) {
   wlmi_model *model = planted_learned();
-  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
+  CLEARED(lending) snapshot = lent(model);
   const wlm_stats near = planted_matrix();
   const wlmi_decision before = choose(model, &near, 1, NULL);
   snapshot_case(&snapshot, &near, planted_key, 32);
@@ -171,16 +178,13 @@ TEST(failed_variants_are_not_chosen) {
   assert_int_equal(d.step, WLMI_STEP_MODEL);
   assert_string_equal(d.variant, before.ranked[2].variant);
   assert_int_equal(d.failed, 2);
-  snapshot.models = NULL;
-  snapshot.model_count = 0;
-  wlmi_snapshot_clear(&snapshot);
 }
 
 /* A case of one candidate decides, unless the model predicts that another one is clearly faster than it. */
 TEST(a_thin_case_stays_unless_it_is_outdone) {
   wlmi_model *model = planted_learned();
   const wlm_stats tuned = planted_matrix();
-  const wlmi_candidate_list *list = planted_candidates(32);
+  OWNED(wlmi_candidates) *list = planted_candidates(32);
   wlmi_model_case predicting;
   wlmi_model_case_make(model, &emit_cuda, &tuned, planted_key, 32, &predicting);
   const double best = choose(model, &tuned, 1, NULL).predicted, clearly = exp(0.5 * wlmi_model_spread(&predicting));
@@ -188,27 +192,22 @@ TEST(a_thin_case_stays_unless_it_is_outdone) {
   for (int64_t i = 0; i < list->count; i++) {
     const double predicted = wlmi_model_seconds(&predicting, &list->candidates[i]);
     if (!(predicted > 0) || list->candidates[i].prepares || (predicted <= best * clearly ? stays : goes) > 2) continue;
-    wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
+    CLEARED(lending) snapshot = lent(model);
     snapshot_case(&snapshot, &tuned, planted_key, 32);
     snapshot_measured(&snapshot, list->candidates[i].variant, 1, 0);
     const wlmi_decision d = decide(&snapshot, &tuned, planted_key);
     *(predicted <= best * clearly ? &stays : &goes) += 1;
     assert_int_equal(d.step, predicted <= best * clearly ? WLMI_STEP_FINGERPRINT : WLMI_STEP_MODEL);
     assert_int_equal(d.thin_known, d.step == WLMI_STEP_MODEL);
-    snapshot.models = NULL;
-    snapshot.model_count = 0;
-    wlmi_snapshot_clear(&snapshot);
   }
   assert_true(stays > 0 && goes > 0);
-  wlmi_candidates_drop(list);
 }
 
 /* Other types follow f32 where they have no model: then its measurements of this matrix and its model decide. */
 TEST(types_without_a_model_follow_f32) {
   static const char f64[] = "op=mul.sum,dense=f64,rowptr=i32,colind=i32,values=f64,sample=none";
   wlmi_model model = *planted_learned();
-  const wlmi_snapshot snapshot = {
-      .families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  const wlmi_snapshot snapshot = lent(&model);
   const wlm_stats asked = planted_matrix();
   wlmi_decision d = decide(&snapshot, &asked, f64);
   assert_int_equal(d.step, WLMI_STEP_MODEL);
@@ -233,7 +232,7 @@ TEST(positions_have_a_model_of_their_own) {
                {",arg=i32", ",arg=i16", ", with 32-bit positions", WLMI_STEP_MODEL}};
   static const char max[] = "op=mul.max,dense=f32,rowptr=i32,colind=i32,values=f32,sample=none";
   wlmi_model model = *planted_learned();
-  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  CLEARED(lending) snapshot = lent(&model);
   const wlm_stats tuned = planted_matrix();
   char problem[WLMI_SPEC_KEY];
   snapshot_case(&snapshot, &tuned, planted_key, 32);
@@ -247,9 +246,6 @@ TEST(positions_have_a_model_of_their_own) {
     assert_int_equal(d.step, kinds[i].step);
     assert_string_equal(d.like, kinds[i].like);
   }
-  snapshot.models = NULL;
-  snapshot.model_count = 0;
-  wlmi_snapshot_clear(&snapshot);
 }
 
 /* Messages with a line for each edge have a model of their own, which decides before the sum that was tuned on this
@@ -267,7 +263,7 @@ TEST(messages_with_edge_lines_have_a_model_of_their_own) {
                {relu, difference, ", for a sum of products", WLMI_STEP_FINGERPRINT},
                {planted_key, difference, ", for a sum of products", WLMI_STEP_FINGERPRINT}};
   wlmi_model model = *planted_learned();
-  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = &model, .model_count = 1};
+  CLEARED(lending) snapshot = lent(&model);
   const wlm_stats tuned = planted_matrix();
   snapshot_case(&snapshot, &tuned, planted_key, 32);
   for (int i = 0; i < WLMI_THIN; i++) /* with fewer it would be passed over */
@@ -283,15 +279,12 @@ TEST(messages_with_edge_lines_have_a_model_of_their_own) {
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,operation=message");
   assert_int_equal(wlmi_model_class_of_key(difference, 4, class), WLM_OK);
   assert_string_equal(class, "dense=f32,rowptr=i32,colind=i32,sample=none,narrow=1");
-  snapshot.models = NULL;
-  snapshot.model_count = 0;
-  wlmi_snapshot_clear(&snapshot);
 }
 
 /* With estimated stats only the size counts. Neither fingerprints nor pins of a bucket match. */
 TEST(estimated_stats_use_the_size_only) {
   wlmi_model *model = planted_learned();
-  wlmi_snapshot snapshot = {.families = wlmi_generator_families(emit_generator), .models = model, .model_count = 1};
+  CLEARED(lending) snapshot = lent(model);
   const wlm_stats real = planted_matrix();
   wlm_stats size = {.size = sizeof size, .rows = real.rows, .cols = real.cols, .nnz = real.nnz, .mean = real.mean};
   wlmi_pin pin = {.problem = planted_key, .n = 32, .variant = "row_crc/cf=1,rows=4"};
@@ -319,7 +312,7 @@ TEST(estimated_stats_use_the_size_only) {
   assert_int_equal(d[0].entries[d[0].entry_count - 1].step, WLMI_STEP_BUILTIN);
 
   /* candidates that must be prepared are not for one call, even if there are no others */
-  wlmi_candidate *prepared = calloc((size_t)list->count, sizeof *prepared);
+  FREED wlmi_candidate *prepared = calloc((size_t)list->count, sizeof *prepared);
   wlmi_candidate_list few = {list->families, prepared, 0};
   for (int64_t i = 0; i < list->count; i++)
     if (list->candidates[i].prepares) prepared[few.count++] = list->candidates[i];
@@ -330,11 +323,7 @@ TEST(estimated_stats_use_the_size_only) {
   spec.problem.policy.expected_calls = 1000;
   assert_int_equal(wlmi_select(&snapshot, &request, &d[0]), WLM_OK);
   assert_int_equal(d[0].step, WLMI_STEP_MODEL);
-  free(prepared);
   wlmi_candidates_drop(list);
-  snapshot.models = NULL;
-  snapshot.model_count = 0;
-  wlmi_snapshot_clear(&snapshot);
 }
 
 /* The kernel that rules name is chosen, unless another is predicted to be faster by a quarter of the model's spread. */

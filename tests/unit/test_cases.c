@@ -28,38 +28,51 @@ static wlmi_cases choose(const wlmi_measurement_record *records, int64_t count) 
 }
 #define CHOOSE(records) choose(records, (int64_t)(sizeof(records) / sizeof *(records)))
 
+/* Checks which records are superseded: "010" = the second of three. */
+static void assert_superseded(const wlmi_measurement_record *records, const char *which) {
+  char found[16];
+  const int64_t count = (int64_t)strlen(which);
+  memset(found, 9, sizeof found);
+  assert_status(WLM_OK, wlmi_cases_superseded(records, count, found));
+  for (int64_t i = 0; i < count; i++) assert_int_equal(found[i], which[i] - '0');
+}
+
+/* Checks the candidates of a case from the first one on: assert_order(&choices.list[0], "fast", "slow"); */
+#define assert_order(choice, ...)                                        \
+  do {                                                                   \
+    const char *const order_[] = {__VA_ARGS__};                          \
+    for (size_t i_ = 0; i_ < sizeof order_ / sizeof *order_; i_++)       \
+      assert_string_equal((choice)->candidates[i_].variant, order_[i_]); \
+  } while (0)
+
 TEST(nothing_gives_no_choices) {
-  wlmi_cases choices = choose(NULL, 0);
+  HELD(wlmi_cases) choices = choose(NULL, 0);
   assert_int_equal(choices.count, 0);
-  wlmi_cases_release(&choices);
 }
 
 TEST(the_fastest_wins_and_the_others_follow) {
   const wlmi_measurement_record records[] = {timed(0, "b", 300, 1, 1), timed(0, "a", 500, 1, 1),
                                              timed(0, "c", 100, 1, 1), timed(0, "d", 0, 0, 1)};
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.count, 1);
   const wlmi_case *choice = &choices.list[0];
   assert_string_equal(choice->problem, records[0].problem);
   assert_int_equal(choice->n, 32);
   assert_int_equal(choice->count, 3);
   assert_int_equal(choice->failed, 1);
-  static const char *const order[] = {"c", "b", "a", "d"};
-  for (int i = 0; i < 4; i++) assert_string_equal(choice->candidates[i].variant, order[i]);
+  assert_order(choice, "c", "b", "a", "d");
   assert_true(choice->candidates[0].cost == 100);
   assert_true(choice->candidates[3].failed);
-  wlmi_cases_release(&choices);
 }
 
 TEST(the_median_of_the_newest_source_counts) {
   wlmi_measurement_record records[] = {timed(0, "a", 10, 0, 1),  timed(0, "a", 300, 0, 5), timed(0, "a", 100, 0, 3),
                                        timed(0, "a", 220, 0, 4), timed(0, "a", 200, 0, 2), timed(0, "b", 150, 0, 1)};
   records[0].version = "ffffffffffffffffffffffffffffffff"; /* measured with an older source of the kernel */
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_string_equal(choices.list[0].candidates[0].variant, "b");
   assert_true(choices.list[0].candidates[1].cost == 210); /* the median of 100, 200, 220 and 300 */
   assert_int_equal(choices.list[0].candidates[1].count, 4);
-  wlmi_cases_release(&choices);
 }
 
 TEST(the_newer_compiler_counts) {
@@ -68,12 +81,10 @@ TEST(the_newer_compiler_counts) {
       timed(0, "a", 50, 0, 3),  timed(0, "b", 10, 0, 5),  timed(0, "b", 0, 0, 4),
       timed(0, "c", 0, 0, 1),   timed(0, "c", 30, 0, 2),  timed(0, "c", 40, 0, 3),
   };
-  char superseded[sizeof records / sizeof *records];
   static const char *const compilers[] = {"nvrtc 12.9", "nvrtc 12.10 -G", "nvrtc 12.10", "clang 19.0", "nvrtc 12.9",
                                           "nvrtc 13.0", "nvrtc 13.0",     "nvrtc 12.0",  "nvrtc 13.0"};
-  static const char expected[] = {1, 0, 0, 1, 1, 0, 1, 1, 0};
   for (size_t i = 0; i < sizeof compilers / sizeof *compilers; i++) records[i].compiler = (char *)compilers[i];
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   const wlmi_case *choice = &choices.list[0];
   assert_int_equal(choice->count, 2);
   assert_string_equal(choice->candidates[0].variant, "c");
@@ -83,15 +94,13 @@ TEST(the_newer_compiler_counts) {
   assert_string_equal(choice->candidates[1].compiler, "nvrtc 12.10");
   /* b failed with nvrtc 13.0, the newer compiler, although the time with 12.9 was measured later */
   assert_true(choice->candidates[2].failed);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, 9, superseded));
-  assert_memory_equal(superseded, expected, sizeof expected);
-  wlmi_cases_release(&choices);
+  assert_superseded(records, "100110110");
 }
 
 TEST(failures_never_win) {
   const wlmi_measurement_record broke_later[] = {timed(0, "a", 10, 0, 1), timed(0, "a", 0, 0, 2),
                                                  timed(0, "b", 90, 0, 1)};
-  wlmi_cases choices = CHOOSE(broke_later);
+  HELD(wlmi_cases) choices = CHOOSE(broke_later);
   assert_string_equal(choices.list[0].candidates[0].variant, "b");
   assert_int_equal(choices.list[0].count, 1);
   wlmi_cases_release(&choices);
@@ -103,7 +112,6 @@ TEST(failures_never_win) {
   const wlmi_measurement_record same_second[] = {timed(0, "a", 10, 0, 2), timed(0, "a", 0, 0, 2)};
   choices = CHOOSE(same_second);
   assert_int_equal(choices.list[0].count, 0);
-  wlmi_cases_release(&choices);
 }
 
 static wlmi_measurement_record looked_at(int matrix, const char *variant, int64_t time_ps, int samples) {
@@ -118,22 +126,17 @@ TEST(screening_runs_rank_but_do_not_win) {
   wlmi_measurement_record records[] = {looked_at(0, "lucky", 90, 1), looked_at(0, "a", 95, 1),
                                        looked_at(0, "b", 200, 1),    looked_at(0, "slow", 500, 1),
                                        looked_at(0, "a", 110, 9),    looked_at(0, "b", 100, 9)};
-  enum { COUNT = sizeof records / sizeof *records };
-  char superseded[COUNT];
-  wlmi_cases choices = CHOOSE(records);
-  static const char *const order[] = {"b", "lucky", "a", "slow"};
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.list[0].count, 4);
-  for (int i = 0; i < 4; i++) assert_string_equal(choices.list[0].candidates[i].variant, order[i]);
+  assert_order(&choices.list[0], "b", "lucky", "a", "slow");
   assert_true(choices.list[0].candidates[0].cost == 100);
   assert_true(choices.list[0].candidates[2].cost == 110);
   assert_int_equal(choices.list[0].candidates[0].precise, 1);
   assert_int_equal(choices.list[0].candidates[3].precise, 0);
   wlmi_cases_release(&choices);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
-  for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
+  assert_superseded(records, "011000");
   choices = choose(records, 4); /* without precise times, screening times decide */
   assert_string_equal(choices.list[0].candidates[0].variant, "lucky");
-  wlmi_cases_release(&choices);
 }
 
 /* Noisy measurements are ignored if a candidate has others. Of several screening runs, and of noisy measurements
@@ -143,37 +146,30 @@ TEST(noisy_measurements_are_ignored) {
       looked_at(0, "a", 3744, 9), looked_at(0, "a", 49, 9),  looked_at(0, "b", 3000, 1), looked_at(0, "b", 90, 1),
       looked_at(0, "b", 95, 1),   looked_at(0, "c", 800, 9), looked_at(0, "c", 400, 9),
   };
-  enum { COUNT = sizeof records / sizeof *records };
-  char superseded[COUNT];
   records[0].spread_ps = 3744;
   records[2].spread_ps = 2 * 3000;
   records[5].spread_ps = records[6].spread_ps = 300; /* the machine was busy both times */
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   const wlmi_measured *c = choices.list[0].candidates;
   assert_string_equal(c[0].variant, "a");
   assert_true(c[0].cost == 49 && c[0].count == 1 && c[0].precise);
   assert_string_equal(c[1].variant, "b");
   assert_true(c[1].cost == 90 && c[1].count == 2 && !c[1].precise);
   assert_true(c[2].cost == 400 && c[2].precise);
-  wlmi_cases_release(&choices);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, COUNT, superseded));
-  for (int i = 0; i < COUNT; i++) assert_int_equal(superseded[i], i == 0 || i == 2);
+  assert_superseded(records, "1010000");
 }
 
 /* Failures that may not recur, such as a lack of memory, are ignored; older versions stored them. */
 TEST(failures_that_may_not_recur_are_ignored) {
   wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "a", 0, 0, 2), timed(0, "b", 200, 0, 1),
                                        timed(0, "b", 0, 0, 2)};
-  char superseded[4];
   records[1].reason = "input or output failed: no temporary folder under /full: No space left on device";
   records[3].reason = "a result differs from the float64 reference: row 3";
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.list[0].count, 1);
   assert_string_equal(choices.list[0].candidates[0].variant, "a");
   assert_int_equal(choices.list[0].failed, 1);
-  wlmi_cases_release(&choices);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
-  for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 1 || i == 2);
+  assert_superseded(records, "0110");
   static const wlm_status lasting[] = {WLM_ERR_MISMATCH, WLM_ERR_COMPILE, WLM_ERR_UNSUPPORTED, WLM_ERR_DEVICE};
   for (int status = 0; status <= WLM_ERR_INTERNAL; status++) {
     char reason[200];
@@ -191,37 +187,30 @@ TEST(failures_that_may_not_recur_are_ignored) {
 TEST(online_times_rank_but_do_not_win) {
   wlmi_measurement_record records[] = {looked_at(0, "learned", 90, 24), looked_at(0, "other", 80, 3),
                                        looked_at(0, "tuned", 300, 24), looked_at(0, "tuned", 100, 9)};
-  char superseded[4];
   records[0].clock = records[1].clock = records[2].clock = WLMI_CLOCK_ONLINE;
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.list[0].count, 3);
   assert_string_equal(choices.list[0].candidates[0].variant, "tuned");
   assert_true(choices.list[0].candidates[0].cost == 100);
   assert_int_equal(choices.list[0].candidates[1].precise, 0);
   wlmi_cases_release(&choices);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
-  for (int i = 0; i < 4; i++) assert_int_equal(superseded[i], i == 2);
+  assert_superseded(records, "0010");
   choices = choose(records, 3); /* not tuned, so only these times exist */
-  assert_string_equal(choices.list[0].candidates[0].variant, "other");
-  assert_string_equal(choices.list[0].candidates[1].variant, "learned");
-  wlmi_cases_release(&choices);
+  assert_order(&choices.list[0], "other", "learned");
 }
 
 TEST(cold_measurements_choose_nothing) {
   wlmi_measurement_record records[] = {timed(0, "a", 100, 0, 1), timed(0, "b", 110, 0, 1), timed(0, "a", 300, 0, 1),
                                        timed(0, "b", 50, 0, 1)};
-  char superseded[4] = {9, 9, 9, 9};
   records[2].clock = records[3].clock = "cold";
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.list[0].count, 2);
   assert_string_equal(choices.list[0].candidates[0].variant, "a");
   assert_true(choices.list[0].candidates[0].cost == 100);
   wlmi_cases_release(&choices);
   choices = choose(records + 2, 2);
   assert_int_equal(choices.count, 0);
-  wlmi_cases_release(&choices);
-  assert_status(WLM_OK, wlmi_cases_superseded(records, 4, superseded));
-  assert_memory_equal(superseded, "\0\0\0\0", 4);
+  assert_superseded(records, "0000");
 }
 
 /* A tie needs a difference within the fastest one's spread and within 2 %: "m" ties, "b" is outside of the spread,
@@ -230,26 +219,24 @@ TEST(ties_within_the_spread_go_to_the_smallest_name) {
   const wlmi_measurement_record records[] = {timed(0, "z", 1000, 15, 1),  timed(0, "m", 1015, 0, 1),
                                              timed(0, "p", 1010, 50, 1),  timed(0, "b", 1016, 99, 1),
                                              timed(1, "z", 1000, 500, 1), timed(1, "a", 1021, 500, 1)};
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   static const char *const order[][4] = {{"m", "z", "p", "b"}, {"z", "a"}};
   assert_int_equal(choices.count, 2);
   for (int matrix = 0; matrix < 2; matrix++) {
     const wlmi_case *choice = &choices.list[choices.list[0].count == 4 ? matrix : !matrix];
     for (int i = 0; i < choice->count; i++) assert_string_equal(choice->candidates[i].variant, order[matrix][i]);
   }
-  wlmi_cases_release(&choices);
 }
 
 TEST(problems_and_widths_stay_apart) {
   wlmi_measurement_record records[] = {timed(0, "a", 1, 0, 1), timed(0, "b", 2, 0, 1), timed(0, "c", 3, 0, 1)};
   records[1].n = 64;
   records[2].problem = "op=mul.max";
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   assert_int_equal(choices.count, 3);
   assert_string_equal(choices.list[0].problem, "op=mul.max");
   assert_int_equal(choices.list[1].n, 32);
   assert_int_equal(choices.list[2].n, 64);
-  wlmi_cases_release(&choices);
 }
 
 /* The unprepared winner comes first, although prepared candidates are faster and its name is greater. */
@@ -260,15 +247,13 @@ TEST(prepared_candidates_come_last) {
   records[3].prepare_ps = 3000;
   records[4].prepare_ps = 1000;
   records[5].prepare_ps = 2000;
-  wlmi_cases choices = CHOOSE(records);
+  HELD(wlmi_cases) choices = CHOOSE(records);
   const wlmi_case *c = &choices.list[0];
-  static const char *const order[] = {"z", "y", "b", "a"};
   assert_int_equal(c->count, 4);
-  for (int i = 0; i < 4; i++) assert_string_equal(c->candidates[i].variant, order[i]);
+  assert_order(c, "z", "y", "b", "a");
   assert_true(c->candidates[0].prepare == 0 && c->candidates[1].prepare == 0);
   assert_true(c->candidates[2].cost == 60 && c->candidates[2].prepare == 2000); /* the median of each */
   assert_true(c->candidates[3].prepare == 600);
-  wlmi_cases_release(&choices);
 }
 
 /* Prints all choices with all digits. */
@@ -302,14 +287,13 @@ TEST(the_order_of_the_input_does_not_matter) {
     records[i].n = 16 << draw(&seed) % 2;
     records[i].stats.cv += (double)(draw(&seed) % 2) * 1e-15; /* rounded differently, as by two machines */
   }
-  char *expected = NULL;
+  WLM_FREED char *expected = NULL;
   for (int round = 0; round < 50; round++) {
-    wlmi_cases choices = choose(records, COUNT);
+    HELD(wlmi_cases) choices = choose(records, COUNT);
     char *got = spelled(&choices);
     if (!expected) expected = got;
     assert_string_equal(expected, got);
     if (got != expected) wlm_string_free(got);
-    wlmi_cases_release(&choices);
     for (int i = COUNT - 1; i > 0; i--) {
       int j = (int)(draw(&seed) % (uint64_t)(i + 1));
       wlmi_measurement_record swapped = records[i];
@@ -317,7 +301,6 @@ TEST(the_order_of_the_input_does_not_matter) {
       records[j] = swapped;
     }
   }
-  wlm_string_free(expected);
 }
 
 /* A measurement is stale if it was made with another compiler or driver, as far as both are known. */

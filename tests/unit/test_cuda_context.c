@@ -8,12 +8,12 @@
 enum { ROWS = 4, COLS = 5, NNZ = 6 };
 
 static wlm_context *context;
+static wlm_matrix *matrix; /* small_csr() in tests without a compiler */
 
-static wlm_status create(const char *nvrtc) {
-  if (nvrtc) setenv("WARPLOOM_NVRTC", nvrtc, 1);
+static void create(void) {
   fake->any_code = 1;
   wlm_context_options options = BARE_OPTIONS(.device = "cuda");
-  return wlm_context_create(&options, &context);
+  CHECK(wlm_context_create(&options, &context) == WLM_OK);
 }
 
 static int32_t rowptr[] = {0, 2, 2, 5, 6}, colind[] = {1, 4, 0, 1, 3, 4};
@@ -23,42 +23,44 @@ static wlm_csr small_csr(void) {
   return (wlm_csr)CSR(.rows = ROWS, .cols = COLS, .nnz = NNZ, .rowptr = rowptr, .colind = colind, .values = values);
 }
 
-static wlm_matrix *small_matrix(void) {
-  const wlm_csr csr = small_csr();
-  wlm_matrix *matrix;
-  CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_OK);
-  return matrix;
-}
-
 /* ---- without a compiler ----------------------------------------------------------------------------------- */
 
-/* Stats and the fingerprint come from copies of the arrays. */
-TEST_IN(in_a_process, stats_come_from_copies) {
-  CHECK(create("/no/such/file") == WLM_OK);
+static void (*with_matrix)(void);
+static void run_with_matrix(void) {
   const wlm_csr csr = small_csr();
+  setenv("WARPLOOM_NVRTC", "/no/such/file", 1);
+  create();
+  CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_OK);
+  with_matrix();
+  wlm_matrix_destroy(matrix);
+  wlm_context_destroy(context);
+}
+
+static void without_nvrtc(void (*body)(void)) {
+  with_matrix = body;
+  in_a_process(run_with_matrix);
+}
+
+/* Stats and the fingerprint come from copies of the arrays. */
+TEST_IN(without_nvrtc, stats_come_from_copies) {
   wlm_stats expected;
-  wlm_matrix *matrix = small_matrix();
   CHECK(wlmi_stats_compute(rowptr, WLM_I32, ROWS, COLS, NNZ, colind, WLM_I32, &expected) == WLM_OK);
   CHECK(wlm_matrix_stats(matrix)->longest == 3 && wlm_matrix_stats(matrix)->empty_rows == 1);
   CHECK(wlmi_matrix_fingerprint(matrix) == WLM_OK);
   CHECK(!memcmp(wlm_matrix_stats(matrix), &expected, sizeof expected));
   CHECK(!fake->launches);
-  wlm_matrix_destroy(matrix);
 
-  wlm_csr wide = csr; /* 64-bit columns */
+  wlm_csr wide = small_csr(); /* 64-bit columns */
   const int64_t wide_colind[] = {1, 4, 0, 1, 3, 4};
   wide.colind = wide_colind;
   wide.colind_type = WLM_I64;
-  CHECK(wlm_matrix_create(context, &wide, NULL, &matrix) == WLM_OK);
-  CHECK(wlmi_matrix_fingerprint(matrix) == WLM_OK);
-  CHECK(!memcmp(wlm_matrix_stats(matrix), &expected, sizeof expected));
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
+  OWNED(wlm_matrix) *of_wide = NULL;
+  CHECK(wlm_matrix_create(context, &wide, NULL, &of_wide) == WLM_OK);
+  CHECK(wlmi_matrix_fingerprint(of_wide) == WLM_OK);
+  CHECK(!memcmp(wlm_matrix_stats(of_wide), &expected, sizeof expected));
 }
 
-TEST_IN(in_a_process, patterns_are_validated_on_the_host) {
-  CHECK(create("/no/such/file") == WLM_OK);
-  wlm_matrix *matrix = small_matrix();
+TEST_IN(without_nvrtc, patterns_are_validated_on_the_host) {
   int64_t row = 7;
   CHECK(wlm_matrix_validate(matrix, NULL, &row) == WLM_OK && row == -1);
   colind[3] = COLS;
@@ -69,15 +71,11 @@ TEST_IN(in_a_process, patterns_are_validated_on_the_host) {
   CHECK(wlm_matrix_validate(matrix, NULL, &row) == WLM_ERR_INVALID_ARGUMENT && row == 1);
   DETAIL("rowptr falls");
   rowptr[2] = 2;
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
-TEST_IN(in_a_process, a_transpose_is_built_on_the_host) {
-  CHECK(create("/no/such/file") == WLM_OK);
+TEST_IN(without_nvrtc, a_transpose_is_built_on_the_host) {
   static const int32_t expected_rowptr[] = {0, 1, 3, 3, 4, 6}, expected_colind[] = {2, 0, 2, 2, 0, 3};
   static const int32_t expected_order[] = {2, 0, 3, 4, 1, 5};
-  wlm_matrix *matrix = small_matrix();
   wlmi_matrix_view view;
   wlm_problem problem = PROBLEM(.transpose = 1);
   CHECK(!wlmi_matrix_has_transpose(matrix));
@@ -87,30 +85,24 @@ TEST_IN(in_a_process, a_transpose_is_built_on_the_host) {
   CHECK(!memcmp(view.csr.colind, expected_colind, sizeof expected_colind));
   CHECK(!memcmp(view.order, expected_order, sizeof expected_order));
   CHECK(view.stats->longest == 2 && view.stats->empty_rows == 1 && !fake->launches);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* Earlier work on the matrix's stream may still write the pattern, and the legacy stream does not wait for a stream
  * that does not block. */
-TEST_IN(in_a_process, a_pattern_is_copied_in_its_streams_order) {
-  CHECK(create("/no/such/file") == WLM_OK);
+TEST_IN(without_nvrtc, a_pattern_is_copied_in_its_streams_order) {
   static char some_stream[64];
   const wlm_csr csr = small_csr();
   wlm_matrix_options options = MATRIX_OPTIONS(.stream = some_stream, .grade = WLM_STATS_ESTIMATED);
   wlm_problem problem = PROBLEM(.transpose = 1);
-  wlm_matrix *matrix;
+  OWNED(wlm_matrix) *of_stream = NULL;
   wlmi_matrix_view view;
-  CHECK(wlm_matrix_create(context, &csr, &options, &matrix) == WLM_OK);
-  CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK && !fake->legacy_copies);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
+  fake->legacy_copies = 0;
+  CHECK(wlm_matrix_create(context, &csr, &options, &of_stream) == WLM_OK);
+  CHECK(wlmi_matrix_see(of_stream, &problem, &view) == WLM_OK && !fake->legacy_copies);
 }
 
 /* A product with a column index out of range is refused when A^T is built, and the memory is released. */
-TEST_IN(in_a_process, a_bad_transpose_is_refused) {
-  CHECK(create("/no/such/file") == WLM_OK);
-  wlm_matrix *matrix = small_matrix();
+TEST_IN(without_nvrtc, a_bad_transpose_is_refused) {
   wlmi_matrix_view view;
   wlm_problem problem = PROBLEM(.transpose = 1);
   colind[3] = -1;
@@ -118,15 +110,11 @@ TEST_IN(in_a_process, a_bad_transpose_is_refused) {
   DETAIL("the transpose of the matrix");
   colind[3] = 1;
   CHECK(wlmi_matrix_see(matrix, &problem, &view) == WLM_OK);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* Sums in f32 have a built-in kernel; other problems say what is missing. */
-TEST_IN(in_a_process, only_the_builtin_kernel_runs) {
-  CHECK(create("/no/such/file") == WLM_OK);
+TEST_IN(without_nvrtc, only_the_builtin_kernel_runs) {
   const wlm_csr csr = small_csr();
-  wlm_matrix *matrix = small_matrix();
   wlm_plan *plan;
   static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
   wlm_problem problem = PROBLEM(.n = 8);
@@ -142,8 +130,6 @@ TEST_IN(in_a_process, only_the_builtin_kernel_runs) {
   problem.transpose = 1;
   CHECK(wlm_spmm(context, &csr, &problem, &args) == WLM_ERR_NO_COMPILER);
   CHECK(fake->launches == 2);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 static void is_refused_after_fork(wlm_status status) {
@@ -152,10 +138,9 @@ static void is_refused_after_fork(wlm_status status) {
 }
 
 /* In the child, where CUDA does not work, each call fails at once, also if a lock was held. */
-TEST_IN(in_a_process, a_forked_child_gets_errors) {
-  CHECK(create("/no/such/file") == WLM_OK);
+TEST_IN(without_nvrtc, a_forked_child_gets_errors) {
   const wlm_csr csr = small_csr();
-  wlm_matrix *matrix = small_matrix(), *other;
+  wlm_matrix *other;
   wlm_plan *plan;
   int how;
   static float b[COLS * 8] __attribute__((aligned(16))), c[ROWS * 8] __attribute__((aligned(16)));
@@ -185,8 +170,6 @@ TEST_IN(in_a_process, a_forked_child_gets_errors) {
   pthread_mutex_unlock(&context->kernel_lock);
   CHECK(wlm_plan_execute(plan, &args) == WLM_OK && fake->launches == 1);
   wlm_plan_destroy(plan);
-  wlm_matrix_destroy(matrix);
-  wlm_context_destroy(context);
 }
 
 /* ---- with a compiler: the fake driver runs no kernel, so results stay as they were filled ------------------- */
@@ -197,11 +180,10 @@ static void in_a_process_with_nvrtc(void (*body)(void)) {
 }
 
 TEST_IN(in_a_process_with_nvrtc, kernels_are_launched) {
-  CHECK(create(NULL) == WLM_OK);
+  create();
   static int32_t row[NNZ], col[NNZ], to_rowptr[ROWS + 1], to_colind[NNZ], perm[NNZ];
   const wlm_csr csr = small_csr();
   wlmi_matrix_view view;
-  wlm_matrix *matrix;
   int64_t at = 7;
   CHECK(wlm_matrix_create(context, &csr, NULL, &matrix) == WLM_ERR_INVALID_ARGUMENT); /* stats of zeros */
   CHECK(!matrix && fake->launches == 1);

@@ -38,7 +38,7 @@ static void bind(case_of_text *c, const char *name, const void *memory) {
     if (!strcmp(c->message.name[i], name)) c->call.operands[i] = memory;
 }
 
-static void begin(case_of_text *c, const char *text, int64_t heads, int transpose) {
+static void case_of_text_make(case_of_text *c, const char *text, int64_t heads, int transpose) {
   *c = (case_of_text){.problem = WLM_PROBLEM_INIT, .call = WLM_MESSAGE_ARGS_INIT};
   c->problem.n = N;
   c->problem.heads = heads;
@@ -57,6 +57,8 @@ static void begin(case_of_text *c, const char *text, int64_t heads, int transpos
                                 0};
 }
 
+static void case_of_text_release(case_of_text *c) { wlmi_message_release(&c->message); }
+
 static void run(case_of_text *c) {
   wlmi_reference_result to[WLM_MAX_RESULTS];
   for (int r = 0; r < WLM_MAX_RESULTS; r++) to[r] = (wlmi_reference_result){c->value[r], c->scale[r], c->positions[r]};
@@ -72,11 +74,9 @@ static void assert_values(const double *got, const double *wanted, int count, co
 
 /* Runs one text whose results are those given, one after the other. */
 static void check(const char *text, int64_t heads, int transpose, int count, const double *wanted) {
-  case_of_text c;
-  begin(&c, text, heads, transpose);
+  MAKE(case_of_text, c, text, heads, transpose);
   run(&c);
   for (int r = 0; r < c.message.results; r++) assert_values(c.value[r], wanted + r * count, count, text);
-  wlmi_message_release(&c.message);
 }
 #define CHECK(text, heads, transpose, count, ...) check(text, heads, transpose, count, (const double[]){__VA_ARGS__})
 
@@ -120,8 +120,7 @@ TEST(dropout) {
   int zeros = 0;
   for (uint64_t seed = 0; seed < 20; seed++)
     for (int transpose = 0; transpose < 2; transpose++) {
-      case_of_text c;
-      begin(&c, "edge=kept", HEADS, transpose);
+      MAKE(case_of_text, c, "edge=kept", HEADS, transpose);
       c.call.scalars[0] = dropped;
       c.walk.seed = seed;
       run(&c);
@@ -137,7 +136,6 @@ TEST(dropout) {
           const double wanted = is_dropped ? 0 : 1.6, got = c.value[0][p * N + head];
           if (fabs(got - wanted) > 1e-12) fail_msg("seed %d, edge %d, head %d: %g", (int)seed, p, head, got);
         }
-      wlmi_message_release(&c.message);
     }
   assert_in_range(zeros, 20 * EDGES * HEADS * 2 / 4, 20 * EDGES * HEADS * 2 / 2);
 }
@@ -145,30 +143,26 @@ TEST(dropout) {
 /* Row 0 has scores 2 and -3, row 2 one, row 3 the scores 1, 5 and -2. A row without edges gives 0 and -inf. */
 TEST(softmax) {
   const double w = 1 / (1 + exp(-5)), u = exp(-4), v = exp(-7), total = u + 1 + v;
-  case_of_text c;
-  begin(&c, "score=a;softmax=b", 1, 0);
+  MAKE(case_of_text, c, "score=a;softmax=b", 1, 0);
   run(&c);
   assert_values(c.value[0], (const double[]){2, 1 / (1 + exp(-5)), 0, 0, 4, 1, 5, 1 / total}, 8, "score");
   assert_values(c.value[1],
                 (const double[]){3 * w + 10 * (1 - w), 4 * w + (1 - w), 0, 0, 7, 2, (10 * (u + 1) + 7 * v) / total,
                                  (u + 1 + 2 * v) / total},
                 8, "softmax");
-  wlmi_message_release(&c.message);
-  begin(&c, "score=a;softmax=2", 2, 0);
-  c.walk.a = &(wlmi_csr_host){
+  MAKE(case_of_text, h, "score=a;softmax=2", 2, 0);
+  h.walk.a = &(wlmi_csr_host){
       ROWS, COLS, EDGES, rowptr, colind, (float[]){1, 2, 1, -INFINITY, -INFINITY, 0, 3, 3, 3, 3, 3, 9}, NULL, NULL};
-  run(&c);
-  assert_values(c.value[0], (const double[]){1, 0.5, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1. / 3, 9, 1 / (1 + 2 * exp(-6))},
+  run(&h);
+  assert_values(h.value[0], (const double[]){1, 0.5, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3, 1. / 3, 9, 1 / (1 + 2 * exp(-6))},
                 16, "score of heads");
-  assert_values(c.value[1], (const double[]){2, 2, 0, 0, 0, 2, 2, 2}, 8, "a row whose scores all are -inf gives 0");
-  wlmi_message_release(&c.message);
+  assert_values(h.value[1], (const double[]){2, 2, 0, 0, 0, 2, 2, 2}, 8, "a row whose scores all are -inf gives 0");
 }
 
 /* Of an edge that a sample takes twice both count, and edges that it leaves out have no part in it. */
 TEST(softmax_of_samples) {
   const double w = 2 / (2 + exp(-7)), v = exp(-7) / (2 + exp(-7));
-  case_of_text c;
-  begin(&c, "score=a;softmax=b;edge_sum=a", 1, 0);
+  MAKE(case_of_text, c, "score=a;softmax=b;edge_sum=a", 1, 0);
   c.walk.a = &(wlmi_csr_host){ROWS,   COLS,
                               EDGES,  rowptr,
                               colind, (float[]){2, NAN, NAN, 1, 5, -2},
@@ -177,7 +171,6 @@ TEST(softmax_of_samples) {
   assert_values(c.value[0], (const double[]){2, 1. / 3, 0, 0, 0, 0, 5, 1 / (2 + exp(-7))}, 8, "score of samples");
   assert_values(c.value[1], (const double[]){3, 4, 0, 0, 0, 0, 10 * w + 7 * v, w + 2 * v}, 8, "softmax of samples");
   assert_values(c.value[2], (const double[]){12, 0, 0, 0, 20, -4}, 6, "edges of samples");
-  wlmi_message_release(&c.message);
 }
 
 /* Sums over the columns of a head, of which one reads another. */
@@ -218,8 +211,7 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   matrix.shares = shares;
   transposed.values = t_small;
   transposed.shares = shares ? t_shares : NULL;
-  case_of_text forward;
-  begin(&forward, text, 1, 0);
+  MAKE(case_of_text, forward, text, 1, 0);
   forward.problem.dense_type = WLM_F32;
   forward.walk.a = &matrix;
   bind(&forward, "l", l);
@@ -233,10 +225,9 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     HELD(wlmi_text) derived = {0};
     int transpose;
-    case_of_text g;
     assert_status(
         WLM_OK, wlmi_message_gradient(&forward.message, cases[k].by, &forward.problem.sampling, &derived, &transpose));
-    begin(&g, derived.data, 1, transpose);
+    MAKE(case_of_text, g, derived.data, 1, transpose);
     g.walk.a = transpose ? &transposed : &matrix;
     bind(&g, "l", l);
     bind(&g, "r", r);
@@ -264,9 +255,7 @@ static void check_gradients_of_softmax(wlmi_edge_share *shares) {
       if (!(fabs(got - quotient) <= 2e-4 * (1 + fabs(quotient))))
         fail_msg("%s[%d]: %g instead of %g; %s", cases[k].by, i, got, quotient, derived.data);
     }
-    wlmi_message_release(&g.message);
   }
-  wlmi_message_release(&forward.message);
 }
 
 TEST(gradients_of_softmax) {
@@ -275,50 +264,32 @@ TEST(gradients_of_softmax) {
   check_gradients_of_softmax(taken);
 }
 
+/* Runs a text with an operand of its own; `scalar` is the second operand, and ld the first one's leading dimension. */
+static void check_operand(const char *text, int64_t heads, const float *memory, double scalar, int64_t ld,
+                          const double wanted[8]) {
+  MAKE(case_of_text, c, text, heads, 0);
+  c.call.operands[0] = memory, c.call.scalars[1] = scalar, c.call.operand_ld[0] = ld;
+  run(&c);
+  assert_values(c.value[0], wanted, 8, text);
+}
+
 TEST(widths) {
   static const float one[] = {100, 200, 300, 400}, lines[] = {1, 2, 3, 4, 5, 6, 7, 8};
   static const float by_head[] = {1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}, two[] = {0.5f, 2};
-  case_of_text c;
-  begin(&c, "h:row:1;sum=h*b", 1, 0);
-  bind(&c, "h", one);
-  run(&c);
-  assert_values(c.value[0], (const double[]){1300, 500, 0, 0, 2100, 600, 10800, 1600}, 8, "row:1");
-  wlmi_message_release(&c.message);
-
-  begin(&c, "q:edge:heads;sum=q", 2, 0);
-  bind(&c, "q", by_head);
-  run(&c);
-  assert_values(c.value[0], (const double[]){3, 30, 0, 0, 3, 30, 15, 150}, 8, "edge:heads, of two");
-  wlmi_message_release(&c.message);
-
-  begin(&c, "q:edge:heads;sum=q", 1, 0);
-  bind(&c, "q", by_head);
-  run(&c);
-  assert_values(c.value[0], (const double[]){11, 11, 0, 0, 2, 2, 20 + 3 + 30, 53}, 8, "edge:heads, of one");
-  wlmi_message_release(&c.message);
-
-  begin(&c, "g:all;s:all:1;sum=g*s*b", 1, 0);
-  bind(&c, "g", two);
-  c.call.scalars[1] = 3;
-  run(&c);
-  assert_values(c.value[0], (const double[]){19.5, 30, 0, 0, 10.5, 12, 40.5, 24}, 8, "all");
-  wlmi_message_release(&c.message);
-
-  begin(&c, "h:row;sum=h*b", 1, 0); /* a leading dimension: the lines overlap in this array */
-  bind(&c, "h", lines);
-  c.call.operand_ld[0] = 2;
-  run(&c);
-  assert_values(c.value[0], (const double[]){13, 10, 0, 0, 35, 12, 7 * 27, 32}, 8, "ld");
-  wlmi_message_release(&c.message);
+  check_operand("h:row:1;sum=h*b", 1, one, 0, 0, (const double[]){1300, 500, 0, 0, 2100, 600, 10800, 1600});
+  check_operand("q:edge:heads;sum=q", 2, by_head, 0, 0, (const double[]){3, 30, 0, 0, 3, 30, 15, 150});
+  check_operand("q:edge:heads;sum=q", 1, by_head, 0, 0, (const double[]){11, 11, 0, 0, 2, 2, 20 + 3 + 30, 53});
+  check_operand("g:all;s:all:1;sum=g*s*b", 1, two, 3, 0, (const double[]){19.5, 30, 0, 0, 10.5, 12, 40.5, 24});
+  /* a leading dimension: the lines overlap in this array */
+  check_operand("h:row;sum=h*b", 1, lines, 0, 2, (const double[]){13, 10, 0, 0, 35, 12, 7 * 27, 32});
 }
 
 TEST(heads_of_values) {
   float by_head[2 * EDGES];
   wlmi_csr_host with_heads = a;
-  case_of_text c;
   for (int p = 0; p < EDGES; p++) by_head[2 * p] = values[p], by_head[2 * p + 1] = 10 * values[p];
   with_heads.values = by_head;
-  begin(&c, "sum=a*b;edge_sum=a", 2, 0);
+  MAKE(case_of_text, c, "sum=a*b;edge_sum=a", 2, 0);
   c.walk.a = &with_heads;
   run(&c);
   assert_values(c.value[0], (const double[]){-24, 50, 0, 0, 28, 80, 46, 20}, 8, "values of heads");
@@ -326,7 +297,6 @@ TEST(heads_of_values) {
   with_heads.values = NULL;
   run(&c);
   assert_values(c.value[0], (const double[]){13, 5, 0, 0, 7, 2, 27, 4}, 8, "no values");
-  wlmi_message_release(&c.message);
 }
 
 static void assert_positions(const case_of_text *c, int r, const int64_t *wanted, int count) {
@@ -337,8 +307,7 @@ static void assert_positions(const case_of_text *c, int r, const int64_t *wanted
 
 TEST(positions) {
   static const float with_nan[] = {NAN, 5, 5, 5, 3, NAN};
-  case_of_text c;
-  begin(&c, "max=b;min=b", 1, 0);
+  MAKE(case_of_text, c, "max=b;min=b", 1, 0);
   run(&c);
   assert_positions(&c, 0, (const int64_t[]){1, 0, -1, -1, 2, 2, 3, 5}, 8);
   assert_positions(&c, 1, (const int64_t[]){0, 1, -1, -1, 2, 2, 5, 3}, 8);
@@ -348,14 +317,12 @@ TEST(positions) {
   assert_positions(&c, 1, (const int64_t[]){1, 0, -1, -1, 2, 2, 3, 3}, 8);
   assert_values(c.value[0], (const double[]){NAN, NAN, 0, 0, 5, 5, NAN, 5}, 8, "max with NaN");
   assert_values(c.value[1], (const double[]){NAN, NAN, 0, 0, 5, 5, NAN, 5}, 8, "min with NaN");
-  wlmi_message_release(&c.message);
 
-  begin(&c, "max=a*x;min=x*0", 1, 1);
-  run(&c);
-  assert_values(c.value[0], (const double[]){20, 3, 12, 8, 2, -2}, 6, "max of columns");
-  assert_positions(&c, 0, (const int64_t[]){4, 1, 2, 5, 0, 0}, 6); /* positions in A */
-  assert_positions(&c, 1, (const int64_t[]){1, 1, 2, 2, 0, 0}, 6);
-  wlmi_message_release(&c.message);
+  MAKE(case_of_text, t, "max=a*x;min=x*0", 1, 1);
+  run(&t);
+  assert_values(t.value[0], (const double[]){20, 3, 12, 8, 2, -2}, 6, "max of columns");
+  assert_positions(&t, 0, (const int64_t[]){4, 1, 2, 5, 0, 0}, 6); /* positions in A */
+  assert_positions(&t, 1, (const int64_t[]){1, 1, 2, 2, 0, 0}, 6);
 }
 
 TEST(wins) {
@@ -363,8 +330,7 @@ TEST(wins) {
   static const int64_t wide[] = {1, 0, -1, -1, 2, -1, 4, 5};
   for (int transpose = 0; transpose < 2; transpose++)
     for (int type = 0; type < 2; type++) {
-      case_of_text c;
-      begin(&c, "d0:row;w0:row:wins;sum=d0*w0", 1, transpose);
+      MAKE(case_of_text, c, "d0:row;w0:row:wins;sum=d0*w0", 1, transpose);
       c.problem.argmax_type = type ? WLM_I64 : WLM_I32;
       bind(&c, "d0", x);
       bind(&c, "w0", type ? (const void *)wide : narrow);
@@ -373,15 +339,13 @@ TEST(wins) {
         assert_values(c.value[0], (const double[]){1 + 4, 0, 3, -4, 0, -1}, 6, "wins of columns");
       else
         assert_values(c.value[0], (const double[]){1, -1, 0, 0, 3, 0, 4, -4}, 8, "wins");
-      wlmi_message_release(&c.message);
     }
 }
 
 /* Some rows, some of them without their edges, and no edge results at all. */
 TEST(chosen_rows) {
   static const int64_t ids[] = {3, 0, 2}, edge_first[] = {0, 0, 2, 3};
-  case_of_text c;
-  begin(&c, "sum=b;edge=x*b", 1, 0);
+  MAKE(case_of_text, c, "sum=b;edge=x*b", 1, 0);
   wlmi_reference_result to[] = {{c.value[0], NULL, NULL}, {c.value[1], c.scale[1], NULL}};
   c.value[1][6] = 99;
   assert_status(WLM_OK, wlmi_reference_message(&c.walk, ids, 3, edge_first, to));
@@ -389,7 +353,6 @@ TEST(chosen_rows) {
   assert_values(c.value[1], (const double[]){3, -4, 10, -1, 21, -6, 99}, 7, "edges");
   to[1].value = NULL;
   assert_status(WLM_OK, wlmi_reference_message(&c.walk, ids, 3, NULL, to));
-  wlmi_message_release(&c.message);
 }
 
 /* Blocks of columns: more than one, and the last one partly used. */
@@ -397,9 +360,8 @@ TEST(many_columns) {
   enum { WIDE = 150, HEADS = 3 };
   static float wide_b[COLS * WIDE];
   static double sum[ROWS * WIDE], edge_sum[EDGES * HEADS];
-  case_of_text c;
   for (int i = 0; i < COLS * WIDE; i++) wide_b[i] = (float)(i % 17 - 8);
-  begin(&c, "sum=b;edge_sum=b", 1, 0);
+  MAKE(case_of_text, c, "sum=b;edge_sum=b", 1, 0);
   c.problem.n = WIDE;
   c.problem.heads = HEADS;
   bind(&c, "b", wide_b);
@@ -418,15 +380,13 @@ TEST(many_columns) {
         wanted += (double)wide_b[colind[p] * WIDE + j];
       assert_true(edge_sum[p * HEADS + head] == wanted);
     }
-  wlmi_message_release(&c.message);
 }
 
 /* Sums of products and products agree with the reference of SpMM; maxima are measured by the largest message. */
 TEST(scales) {
-  case_of_text c;
   double product[ROWS * N], its_scale[ROWS * N];
   wlm_problem sum = PROBLEM(.n = N);
-  begin(&c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
+  MAKE(case_of_text, c, "sum=a*b;max=b-x;prod=b;sum=x;edge_sum=x", 1, 0);
   run(&c);
   wlm_execute_args call = EXECUTE_ARGS(.b = b);
   assert_status(WLM_OK,
@@ -437,7 +397,6 @@ TEST(scales) {
   assert_values(c.scale[2], (const double[]){2 * 30, 2 * 4, 0, 0, 7, 2, 3 * 700, 3 * 2}, 8, "that of a product");
   assert_true(fabs(c.scale[3][0] - sqrt(2) * 2) < 1e-12); /* equal terms: their errors add up */
   assert_true(fabs(c.scale[4][0] - 2) < 1e-12);
-  wlmi_message_release(&c.message);
 }
 
 /* The scale of a sum of two terms of 1: sqrt(2) times as much if they may be equal, so that their errors add up. They
@@ -453,8 +412,7 @@ TEST(scales_of_equal_terms) {
                {"o:all;sum=o", 0, 1},    {"o:all:1;sum=o", 0, 1},  {"sum=a", 0, 1},
                {"sum=a", 1, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    case_of_text c;
-    begin(&c, cases[i].text, 1, cases[i].transpose);
+    MAKE(case_of_text, c, cases[i].text, 1, cases[i].transpose);
     wlmi_csr_host csr = *c.walk.a;
     csr.values = ones;
     c.walk.a = &csr;
@@ -463,41 +421,34 @@ TEST(scales_of_equal_terms) {
     run(&c);
     const double *scale = c.scale[0] + (cases[i].transpose ? N : 0); /* of a row with two edges */
     if (fabs(scale[0] - (cases[i].is_even ? sqrt(2) : 1) * 2) > 1e-12) fail_msg("%s: %g", cases[i].text, scale[0]);
-    wlmi_message_release(&c.message);
   }
 }
 
 TEST(one_message) {
-  case_of_text c;
   double value, size;
-  begin(&c, "sum=b;max=a*x", 1, 1);
+  MAKE(case_of_text, c, "sum=b;max=a*x", 1, 1);
   wlmi_reference_message_at(&c.walk, 1, 0, 2, 1, &value, &size);
   assert_true(value == -20 && size == 20);
-  wlmi_message_release(&c.message);
 }
 
 /* The gradient of the product of b - h over the edges of each row, by h, of ones. */
 static void check_product(const float h[ROWS * N], const double wanted[ROWS * N]) {
   const float ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
   float products[ROWS * N], zeros[ROWS * N];
-  case_of_text c, gradient;
   HELD(wlmi_text) text = {0};
-  begin(&c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
+  MAKE(case_of_text, c, "h:row;prod=b-h==0?1:b-h;sum=b-h==0?1:0", 1, 0);
   bind(&c, "h", h);
   run(&c);
   for (int i = 0; i < ROWS * N; i++) products[i] = (float)c.value[0][i], zeros[i] = (float)c.value[1][i];
-  wlmi_message_release(&c.message);
-  begin(&c, "h:row;prod=b-h", 1, 0);
-  GET(int, transpose, wlmi_message_gradient(&c.message, "h", &c.problem.sampling, &text, &transpose));
-  begin(&gradient, text.data, 1, transpose);
+  MAKE(case_of_text, product, "h:row;prod=b-h", 1, 0);
+  GET(int, transpose, wlmi_message_gradient(&product.message, "h", &product.problem.sampling, &text, &transpose));
+  MAKE(case_of_text, gradient, text.data, 1, transpose);
   bind(&gradient, "h", h);
   bind(&gradient, "d0", ones);
   bind(&gradient, "p0", products);
   bind(&gradient, "z0", zeros);
   run(&gradient);
   assert_values(gradient.value[0], wanted, ROWS * N, text.data);
-  wlmi_message_release(&gradient.message);
-  wlmi_message_release(&c.message);
 }
 
 /* Each message gets the product of the others, also where one or several are 0. */

@@ -13,6 +13,8 @@ static wlmi_neighbour_sampler *sampler_of(const wlmi_csr_host *graph) {
   return sampler;
 }
 
+static void drop_wlmi_neighbour_sampler(wlmi_neighbour_sampler **sampler) { wlmi_neighbour_destroy(*sampler); }
+
 static wlmi_neighbour_batch batch_of(wlmi_neighbour_sampler *sampler, const wlmi_neighbour_options *options,
                                      uint64_t seed) {
   GET(wlmi_neighbour_batch, batch, wlmi_neighbour_sample(sampler, options, seed, &batch));
@@ -55,7 +57,7 @@ static void check_block(const wlmi_csr_host *graph, const wlmi_neighbour_batch *
 
 static void check_batch(const wlmi_csr_host *graph, const wlmi_neighbour_batch *batch,
                         const wlmi_neighbour_options *options) {
-  char *seen = calloc((size_t)graph->rows + 1, 1);
+  FREED char *seen = calloc((size_t)graph->rows + 1, 1);
   assert_non_null(seen);
   assert_int_equal(batch->layers, options->layers);
   assert_int_equal(batch->blocks[0].rows, options->seed_count < graph->rows ? options->seed_count : graph->rows);
@@ -68,7 +70,6 @@ static void check_batch(const wlmi_csr_host *graph, const wlmi_neighbour_batch *
     assert_in_range(batch->nodes[i], 0, graph->rows - 1);
     assert_false(seen[batch->nodes[i]]++);
   }
-  free(seen);
 }
 
 TEST(batches_are_sampled_from_the_graph) {
@@ -77,15 +78,12 @@ TEST(batches_are_sampled_from_the_graph) {
   static const wlmi_neighbour_options all[] = {
       usual, {1, 1, {1}}, {1024, 2, {3, 2}}, {7, WLMI_NEIGHBOUR_LAYERS, {1, 2, 1, 1, 3, 1, 1, 2}}, {50, 1, {1000000}}};
   for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-    GET(wlmi_csr_host, graph, wlmi_input_read(inputs[i], &graph));
-    wlmi_neighbour_sampler *sampler = sampler_of(&graph);
+    HOLD(wlmi_csr_host, graph, wlmi_input_read(inputs[i], &graph));
+    OWNED(wlmi_neighbour_sampler) *sampler = sampler_of(&graph);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-      wlmi_neighbour_batch batch = batch_of(sampler, &all[k], k);
+      HELD(wlmi_neighbour_batch) batch = batch_of(sampler, &all[k], k);
       check_batch(&graph, &batch, &all[k]);
-      wlmi_neighbour_batch_release(&batch);
     }
-    wlmi_neighbour_destroy(sampler);
-    wlmi_csr_host_release(&graph);
   }
 }
 
@@ -104,22 +102,16 @@ static int same_batch(const wlmi_neighbour_batch *a, const wlmi_neighbour_batch 
 }
 
 TEST(seed_decides) {
-  GET(wlmi_csr_host, graph, wlmi_input_read("twin:arxiv,scale=0.02", &graph));
-  wlmi_neighbour_sampler *one = sampler_of(&graph), *other = sampler_of(&graph);
+  HOLD(wlmi_csr_host, graph, wlmi_input_read("twin:arxiv,scale=0.02", &graph));
+  OWNED(wlmi_neighbour_sampler) *one = sampler_of(&graph), *other = sampler_of(&graph);
   const int threads = omp_get_max_threads();
-  wlmi_neighbour_batch first = batch_of(one, &usual, 1), second = batch_of(one, &usual, 2);
+  HELD(wlmi_neighbour_batch) first = batch_of(one, &usual, 1), second = batch_of(one, &usual, 2);
   omp_set_num_threads(threads > 1 ? 1 : 3);
-  wlmi_neighbour_batch again = batch_of(other, &usual, 1); /* by another sampler with another number of threads */
+  HELD(wlmi_neighbour_batch) again = batch_of(other, &usual, 1); /* by another sampler with another number of threads */
   omp_set_num_threads(threads);
   assert_true(same_batch(&first, &again));
   assert_false(same_batch(&first, &second));
   assert_memory_not_equal(first.nodes, second.nodes, 100 * sizeof *first.nodes); /* another batch has other seeds */
-  wlmi_neighbour_batch_release(&first);
-  wlmi_neighbour_batch_release(&second);
-  wlmi_neighbour_batch_release(&again);
-  wlmi_neighbour_destroy(one);
-  wlmi_neighbour_destroy(other);
-  wlmi_csr_host_release(&graph);
 }
 
 /* Every neighbour of a long row is chosen with equal probability. */
@@ -127,19 +119,16 @@ TEST(edges_are_chosen_evenly) {
   enum { NODES = 40, DEGREE = 20, FANOUT = 5, BATCHES = 4000 };
   static const wlmi_neighbour_options options = {NODES, 1, {FANOUT}};
   int64_t counts[NODES * DEGREE] = {0};
-  GET(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=40,d=20", &graph));
-  wlmi_neighbour_sampler *sampler = sampler_of(&graph);
+  HOLD(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=40,d=20", &graph));
+  OWNED(wlmi_neighbour_sampler) *sampler = sampler_of(&graph);
   for (uint64_t seed = 0; seed < BATCHES; seed++) {
-    wlmi_neighbour_batch batch = batch_of(sampler, &options, seed);
+    HELD(wlmi_neighbour_batch) batch = batch_of(sampler, &options, seed);
     for (int64_t row = 0; row < NODES; row++)
       for (int64_t p = row * FANOUT; p < (row + 1) * FANOUT; p++)
         counts[edge_of(&graph, batch.nodes[row], batch.nodes[batch.blocks[0].colind[p]])]++;
-    wlmi_neighbour_batch_release(&batch);
   }
   /* A binomial with p = 1/4 has mean 1000 and standard deviation 27; the bounds are six standard deviations. */
   for (int edge = 0; edge < NODES * DEGREE; edge++) assert_in_range(counts[edge], 836, 1164);
-  wlmi_neighbour_destroy(sampler);
-  wlmi_csr_host_release(&graph);
 }
 
 TEST(small_graphs) {
@@ -152,13 +141,11 @@ TEST(small_graphs) {
       {.rows = 0, .cols = 0, .rowptr = none},                           /* nothing at all */
   };
   for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
-    wlmi_neighbour_sampler *sampler = sampler_of(&graphs[i]);
-    wlmi_neighbour_batch batch = batch_of(sampler, &usual, 1);
+    OWNED(wlmi_neighbour_sampler) *sampler = sampler_of(&graphs[i]);
+    HELD(wlmi_neighbour_batch) batch = batch_of(sampler, &usual, 1);
     check_batch(&graphs[i], &batch, &usual);
     assert_int_equal(batch.node_count, graphs[i].rows);
     assert_int_equal(batch.blocks[2].nnz, graphs[i].nnz);
-    wlmi_neighbour_batch_release(&batch);
-    wlmi_neighbour_destroy(sampler);
   }
 }
 
@@ -170,20 +157,18 @@ TEST(refuses) {
                {{1, 0, {5}}, "layers"},
                {{1, WLMI_NEIGHBOUR_LAYERS + 1, {5}}, "layers"},
                {{1, 2, {5, 0}}, "fanouts[1]"}};
-  wlmi_csr_host graph, oblong = {.rows = 3, .cols = 4};
-  wlmi_neighbour_sampler *sampler;
+  const wlmi_csr_host oblong = {.rows = 3, .cols = 4};
+  OWNED(wlmi_neighbour_sampler) *sampler = NULL;
   wlmi_neighbour_batch batch;
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_neighbour_create(&oblong, &sampler));
   assert_null(sampler);
   assert_contains(wlm_error_detail(), "3 x 4");
-  assert_status(WLM_OK, wlmi_input_read("uniform:rows=50,d=3", &graph));
+  HOLD(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=50,d=3", &graph));
   sampler = sampler_of(&graph);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_neighbour_sample(sampler, &wrong[i].options, 1, &batch));
     assert_contains(wlm_error_detail(), wrong[i].named);
   }
-  wlmi_neighbour_destroy(sampler);
-  wlmi_csr_host_release(&graph);
 }
 
 /* ---- allocation failures ---------------------------------------------------------------------------- */
@@ -212,8 +197,8 @@ TEST(survives_without_memory) {
   wlmi_neighbour_batch batch;
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   int failures = 0;
-  GET(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=500,d=6", &graph));
-  wlmi_neighbour_sampler *sampler = sampler_of(&graph);
+  HOLD(wlmi_csr_host, graph, wlmi_input_read("uniform:rows=500,d=6", &graph));
+  OWNED(wlmi_neighbour_sampler) *sampler = sampler_of(&graph);
   wlmi_neighbour_batch expected = batch_of(sampler, &usual, 3);
   for (int64_t room = 0; status != WLM_OK; room++) {
     allocations_left = room;
@@ -228,6 +213,4 @@ TEST(survives_without_memory) {
   assert_true(same_batch(&batch, &expected));
   wlmi_neighbour_batch_release(&batch);
   wlmi_neighbour_batch_release(&expected);
-  wlmi_neighbour_destroy(sampler);
-  wlmi_csr_host_release(&graph);
 }

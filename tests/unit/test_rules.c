@@ -38,11 +38,10 @@ typedef struct case_of_rule {
 static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
   const case_of_rule *r = user;
   char name[WLMI_VARIANT_NAME];
-  wlmi_text reason = {0};
+  HELD(wlmi_text) reason = {0};
   wlmi_variant_print(wlmi_generator_families(emit_generator), variant, name);
   assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, name, r->spec, r->limits, &reason));
   const int yes = reason.size == 0;
-  wlmi_text_release(&reason);
   return yes && (may_prepare || !strstr(name, "prepared=1"));
 }
 
@@ -51,6 +50,11 @@ static wlm_status select_by_rules(case_of_rule *r, const wlm_stats *stats, wlmi_
   const wlmi_variant_set variants = {
       .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = r};
   return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
+}
+
+static wlmi_decision decide(const wlmi_spec *spec, const wlmi_limits *limits, const wlm_stats *stats) {
+  GET(wlmi_decision, decision, select_by_rules(&(case_of_rule){spec, limits}, stats, &decision));
+  return decision;
 }
 
 TEST(rules_serve_every_problem) {
@@ -110,23 +114,19 @@ TEST(rules_that_prepare_state_how_many_calls) {
 TEST(every_rule_can_decide) {
   static const int64_t widths[] = {1, 3, 4, 8, 16, 32, 33, 64, 100, 128, 256, 512};
   enum { WIDTHS = sizeof widths / sizeof *widths };
-  case_of_rule r = {0};
   for (int i = 0; i < wlmi_rule_count; i++) {
     const wlmi_rule *rule = &wlmi_rules[i];
     const int64_t nnz = rule->max_size < 40000000 ? rule->max_size : 40000000;
     int found = 0;
-    r.limits = rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host;
     for (int number = 0; number < 4 * WIDTHS * KINDS && !found; number++) {
       const int64_t n = widths[number / 4 % WIDTHS];
       wlmi_spec spec = spec_of(n, number / 4 / WIDTHS);
       const double mean = rule->min_mean > 0 ? 1.2 * rule->min_mean : number & 2 ? 40 : 2;
       wlm_stats stats = snapshot_stats((int64_t)((double)nnz / mean), nnz, rule->min_cv, 1);
-      wlmi_decision decision;
       char variant[WLMI_VARIANT_NAME];
       if (number & 1) stats.longest = rule->max_longest < nnz / 60 ? rule->max_longest : nnz / 60;
       spec.problem.policy.expected_calls = rule->min_calls > 1 ? rule->min_calls : 1;
-      r.spec = &spec;
-      assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
+      const wlmi_decision decision = decide(&spec, rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host, &stats);
       for (int spelling = 0; !found && wlmi_rule_spell(rule, &spec.problem, n, spelling, variant); spelling++)
         found = !strcmp(decision.variant, variant) && !strcmp(decision.rule, rule->why);
     }
@@ -134,53 +134,41 @@ TEST(every_rule_can_decide) {
   }
 }
 
-/* A matrix for which the rules name row_sorted, and what keeps them from it. */
+/* Matrices for which the rules name row_sorted, and what keeps them from it. In a small matrix a row may have more than
+ * a fiftieth of the non-zeros; in 16-bit types shorter rows are sorted. */
 TEST(rows_are_sorted_for_many_sums_without_a_huge_row) {
   static const struct {
-    int64_t calls, longest;
+    int64_t n, rows, nnz, longest;
     double cv;
+    int64_t calls;
     wlm_reduce reduce;
     wlm_message message;
+    wlm_type type;
     int sorted;
-  } cases[] = {{100, 2000, 1.5, WLM_SUM, WLM_MUL, 1}, {100, 2000, 1.5, WLM_MEAN, WLM_COPY_B, 1},
-               {99, 2000, 1.5, WLM_SUM, WLM_MUL, 0},  {100, 2001, 1.5, WLM_SUM, WLM_MUL, 0},
-               {100, 42, 0.6, WLM_SUM, WLM_MUL, 1},   {100, 41, 0.6, WLM_SUM, WLM_MUL, 0},
-               {100, 2000, 1.5, WLM_MAX, WLM_MUL, 0}, {100, 2000, 1.5, WLM_SUM, WLM_COPY_A, 0}};
-  case_of_rule r = {.limits = &emit_cuda};
+  } cases[] = {{32, 20000, 100000, 2000, 1.5, 100, WLM_SUM, WLM_MUL, WLM_F32, 1},
+               {32, 20000, 100000, 2000, 1.5, 100, WLM_MEAN, WLM_COPY_B, WLM_F32, 1},
+               {32, 20000, 100000, 2000, 1.5, 99, WLM_SUM, WLM_MUL, WLM_F32, 0},
+               {32, 20000, 100000, 2001, 1.5, 100, WLM_SUM, WLM_MUL, WLM_F32, 0},
+               {32, 20000, 100000, 42, 0.6, 100, WLM_SUM, WLM_MUL, WLM_F32, 1},
+               {32, 20000, 100000, 41, 0.6, 100, WLM_SUM, WLM_MUL, WLM_F32, 0},
+               {32, 20000, 100000, 2000, 1.5, 100, WLM_MAX, WLM_MUL, WLM_F32, 0},
+               {32, 20000, 100000, 2000, 1.5, 100, WLM_SUM, WLM_COPY_A, WLM_F32, 0},
+               {64, 2000, 10000, 900, 2, 100, WLM_SUM, WLM_MUL, WLM_F32, 1},
+               {64, 2000, 10000, 1100, 2, 100, WLM_SUM, WLM_MUL, WLM_F32, 0},
+               {64, 10000, 300000, 40, 0.3, 100, WLM_SUM, WLM_MUL, WLM_F32, 0},
+               {64, 10000, 300000, 40, 0.3, 100, WLM_SUM, WLM_MUL, WLM_F16, 1},
+               {64, 10000, 300000, 40, 0.3, 100, WLM_SUM, WLM_MUL, WLM_BF16, 1},
+               {64, 100000, 300000, 6, 0.3, 100, WLM_SUM, WLM_MUL, WLM_F16, 0},
+               {64, 10000, 300000, 7000, 0.3, 100, WLM_SUM, WLM_MUL, WLM_F16, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_spec spec = spec_of(32, PLAIN);
-    wlm_stats stats = snapshot_stats(20000, 100000, cases[i].cv, 1);
+    wlmi_spec spec = spec_of(cases[i].n, PLAIN);
+    wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, cases[i].cv, 1);
     stats.longest = cases[i].longest;
     spec.problem.policy.expected_calls = cases[i].calls;
     spec.problem.reduce = cases[i].reduce;
     spec.problem.message = cases[i].message;
-    r.spec = &spec;
-    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
-    if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
-      fail_msg("case %zu: %s", i, decision.variant);
-  }
-}
-
-/* In a small matrix a row may have more than a fiftieth of the non-zeros; in 16-bit types shorter rows are sorted. */
-TEST(small_matrices_and_halves_are_sorted) {
-  static const struct {
-    int64_t rows, nnz, longest;
-    double cv;
-    wlm_type type;
-    int sorted;
-  } cases[] = {{2000, 10000, 900, 2, WLM_F32, 1},     {2000, 10000, 1100, 2, WLM_F32, 0},
-               {10000, 300000, 40, 0.3, WLM_F32, 0},  {10000, 300000, 40, 0.3, WLM_F16, 1},
-               {10000, 300000, 40, 0.3, WLM_BF16, 1}, {100000, 300000, 6, 0.3, WLM_F16, 0},
-               {10000, 300000, 7000, 0.3, WLM_F16, 0}};
-  case_of_rule r = {.limits = &emit_cuda};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    wlmi_spec spec = spec_of(64, PLAIN);
-    wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, cases[i].cv, 1);
-    stats.longest = cases[i].longest;
-    spec.problem.policy.expected_calls = 100;
     spec.problem.dense_type = spec.value_type = cases[i].type;
-    r.spec = &spec;
-    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
+    const wlmi_decision decision = decide(&spec, &emit_cuda, &stats);
     if ((strncmp(decision.variant, "row_sorted/", 11) == 0) != cases[i].sorted)
       fail_msg("case %zu: %s", i, decision.variant);
   }
@@ -188,7 +176,6 @@ TEST(small_matrices_and_halves_are_sorted) {
 
 /* A kernel that must be prepared has others behind it, should it not load: f64 has no built-in kernel. */
 TEST(a_prepared_choice_has_fallbacks) {
-  case_of_rule r = {.limits = &emit_cuda};
   wlmi_spec spec = spec_of(16, PLAIN);
   wlm_stats stats = snapshot_stats(5000, 40000, 1.5, 1);
   char name[WLMI_VARIANT_NAME];
@@ -196,8 +183,7 @@ TEST(a_prepared_choice_has_fallbacks) {
   stats.longest = 800;
   spec.problem.dense_type = spec.value_type = WLM_F64;
   spec.problem.policy.expected_calls = 100;
-  r.spec = &spec;
-  GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
+  const wlmi_decision decision = decide(&spec, &emit_cuda, &stats);
   assert_memory_equal(decision.variant, "row_sorted/", 11);
   for (int i = 1; i < decision.entry_count; i++) {
     wlmi_entry_print(&decision, i, name);
@@ -266,16 +252,12 @@ TEST(short_types_follow_half_their_columns) {
                {64, WLM_BF16, "merge_path/items=512,lanes=8,vector=8,batch=4,prepared=0"},
                {128, WLM_F16, "merge_path/items=512,lanes=16,vector=8,batch=4,prepared=0"},
                {16, WLM_F16, "merge_path/items=512,lanes=4,vector=8,batch=4,prepared=0"}};
-  case_of_rule r = {.limits = &emit_cuda};
   wlm_stats stats = snapshot_stats(30000, 200000, 3, 1);
   stats.longest = 9000;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     wlmi_spec spec = spec_of(cases[i].n, PLAIN);
-    wlmi_decision decision;
     spec.problem.dense_type = spec.value_type = cases[i].type;
-    r.spec = &spec;
-    assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-    assert_string_equal(decision.variant, cases[i].variant);
+    assert_string_equal(decide(&spec, &emit_cuda, &stats).variant, cases[i].variant);
   }
 }
 
@@ -286,40 +268,32 @@ TEST(skewed_rows_are_split) {
     int64_t n, heads;
   } shapes[] = {{1, 1},  {2, 1},  {3, 1},  {7, 1},  {16, 1},  {33, 1},
                 {34, 1}, {36, 1}, {64, 4}, {40, 8}, {100, 4}, {128, 1}};
-  case_of_rule r = {.limits = &emit_cuda};
   for (int type = WLM_F32; type <= WLM_F64; type++)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       for (int64_t nnz = 100000; nnz <= 100000000; nnz *= 10) {
         wlmi_spec spec = spec_of(shapes[i].n, PLAIN);
         wlm_stats stats = snapshot_stats(10000, nnz, 3, 1);
-        wlmi_decision decision;
         stats.longest = 100 * nnz / stats.rows;
         spec.problem.dense_type = spec.value_type = (wlm_type)type;
         spec.problem.heads = shapes[i].heads;
-        r.spec = &spec;
-        assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-        GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+        const wlmi_decision decision = decide(&spec, &emit_cuda, &stats);
+        OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
         const wlmi_candidate *chosen = wlmi_candidate_named(list, decision.variant);
         assert_non_null(chosen);
         if (chosen->whole_rows && !strstr(decision.variant, "row_fold/"))
           fail_msg("type %d, n = %lld, %lld heads: %s", type, (long long)shapes[i].n, (long long)shapes[i].heads,
                    decision.variant);
-        wlmi_candidates_drop(list);
       }
 }
 
 /* Rows are also skewed if they are even but for one that is longer than a processor's even share. */
 TEST(one_long_row_is_skewed) {
   const wlmi_spec spec = spec_of(32, PLAIN);
-  case_of_rule r = {.spec = &spec, .limits = &emit_host};
   wlm_stats stats = snapshot_stats(100000, 1000000, 0.5, 1);
-  wlmi_decision decision;
   stats.longest = stats.nnz / emit_host.processors;
-  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-  assert_memory_equal(decision.variant, "host_row/", 9);
+  assert_memory_equal(decide(&spec, &emit_host, &stats).variant, "host_row/", 9);
   stats.longest++;
-  assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-  assert_memory_equal(decision.variant, "host_nnz/", 9);
+  assert_memory_equal(decide(&spec, &emit_host, &stats).variant, "host_nnz/", 9);
 }
 
 /* Rows stay whole where none is long, but only if the longest row was measured. */
@@ -347,21 +321,16 @@ TEST(short_rows_of_a_gradient_take_few_lanes) {
   } cases[] = {{2, "sddmm_row/lanes=8,vector=4,batch=4"},
                {6, "sddmm_row/lanes=8,vector=4,batch=4"},
                {7, "sddmm_row/lanes=16,vector=4,batch=8"}};
-  case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = spec_of(64, GRADIENT);
     const wlm_stats stats = snapshot_stats(50000, 50000 * cases[i].longest, 0, 1);
-    wlmi_decision decision;
-    r.spec = &spec;
-    assert_int_equal(select_by_rules(&r, &stats, &decision), WLM_OK);
-    assert_string_equal(decision.variant, cases[i].variant);
+    assert_string_equal(decide(&spec, &emit_cuda, &stats).variant, cases[i].variant);
   }
 }
 
 /* Messages take the rules of products, and where the first is not valid for them another one. */
 TEST(messages_take_the_rules_of_products) {
   static const wlm_type types[] = {WLM_F32, WLM_F16};
-  case_of_rule r = {.limits = &emit_cuda};
   for (int k = 0; k < 2; k++)
     for (int64_t nnz = 1000; nnz < 10000000; nnz *= 3) {
       const wlm_stats stats = snapshot_stats(nnz / 9, nnz, 1.5, 1);
@@ -378,8 +347,7 @@ TEST(messages_take_the_rules_of_products) {
           problem.custom = texts[i];
         }
         assert_status(WLM_OK, wlmi_spec_make(&problem, &csr, &spec));
-        r.spec = &spec;
-        assert_status(WLM_OK, select_by_rules(&r, &stats, &decisions[i]));
+        decisions[i] = decide(&spec, &emit_cuda, &stats);
       }
       assert_string_equal(decisions[0].variant, decisions[1].variant);
       assert_string_equal(decisions[0].variant, decisions[3].variant);
@@ -397,13 +365,10 @@ TEST(few_sampled_rows_take_two_warps) {
                {128, 4096, 40000, "row_sample/threads=32,rows=4,vector=4,batch=8"},
                {256, 4096, 40000000, "row_sample/threads=64,rows=2,vector=4,batch=8"},
                {256, 4097, 5000, "row_sample/threads=32,rows=4,vector=4,batch=8"}};
-  case_of_rule r = {.limits = &emit_cuda};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const wlmi_spec spec = spec_of(cases[i].n, SAMPLED);
     const wlm_stats stats = snapshot_stats(cases[i].rows, cases[i].nnz, 1, 1);
-    r.spec = &spec;
-    GET(wlmi_decision, decision, select_by_rules(&r, &stats, &decision));
-    assert_string_equal(decision.variant, cases[i].variant);
+    assert_string_equal(decide(&spec, &emit_cuda, &stats).variant, cases[i].variant);
   }
 }
 
@@ -424,12 +389,11 @@ TEST(attention_has_a_kernel_without_a_rule) {
     snprintf(key, sizeof key, "op=mul.sum,dense=%s,rowptr=i32,colind=i32,values=none,sample=none,operation=%s%s",
              types[i / 12 % 3], rests[i / 36], heads > 1 ? ",heads=4" : "");
     GET(wlmi_spec, spec, wlmi_spec_from_key(key, n, &spec));
-    GET(const wlmi_candidate_list *, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
+    OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, &emit_cuda, &list));
     const wlmi_variant_set variants = {.families = wlmi_generator_families(emit_generator), .list = list};
     if (select_for(&nothing, &stats, "p", &spec, &emit_cuda, &variants, &decision) != WLM_OK)
       fail_msg("n = %lld, %s: %s", (long long)n, key, wlm_error_detail());
     assert_non_null(wlmi_candidate_find(list, &decision.entries[0].variant));
-    wlmi_candidates_drop(list);
   }
 }
 

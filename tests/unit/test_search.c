@@ -171,6 +171,12 @@ static void begin(int64_t count, uint64_t seed, double noise) {
   for (int64_t i = 0; i < count; i++) f.cost[i] = 1e-5 * (1.08 + 4 * (double)(draw(&f.random) >> 11) * 0x1p-53);
 }
 
+/* Candidate i takes seconds * (1 + step * i). */
+static void begin_ramp(int count, uint64_t seed, double noise, double seconds, double step) {
+  begin(count, seed, noise);
+  for (int i = 0; i < count; i++) f.cost[i] = seconds * (1 + step * i);
+}
+
 static wlmi_finals finals; /* of the last search */
 FIXTURE(release_finals) {
   wlmi_finals_release(&finals);
@@ -291,8 +297,7 @@ TEST(both_kinds_have_finalists) {
 }
 
 TEST(wrong_candidates_are_replaced) {
-  begin(50, 9, 0.01);
-  for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
+  begin_ramp(50, 9, 0.01, 1e-5, 0.02);
   f.wrong[0] = f.wrong[1] = 1;
   f.breaks[20] = 1;
   assert_status(WLM_OK, play(NULL));
@@ -317,8 +322,7 @@ TEST(wrong_candidates_are_replaced) {
 /* More candidates are wrong than take part in the rounds: the search verifies the next ones until one is correct. */
 TEST(the_fastest_correct_candidate_wins) {
   for (int again = 0; again < 2; again++) { /* wrong at the first verification, then wrong after the last round */
-    begin(50, 17, 0.01);
-    for (int i = 0; i < 50; i++) f.cost[i] = 1e-5 * (1 + 0.02 * i);
+    begin_ramp(50, 17, 0.01, 1e-5, 0.02);
     for (int i = 0; i < 30; i++) *(again ? &f.goes_wrong[i] : &f.wrong[i]) = 1;
     assert_status(WLM_OK, play(NULL));
     const wlmi_method *best = wlmi_finals_best(&finals, WLMI_PREPARED);
@@ -331,23 +335,17 @@ TEST(the_fastest_correct_candidate_wins) {
 
 /* Another load slows the first calls of a candidate: the search calls it again, and it wins. */
 TEST(a_burst_does_not_count) {
-  wlmi_timed screened[20];
-  for (int length = 1; length <= 2; length++) {
-    begin(20, 18, 0.01);
-    memset(screened, 0, sizeof screened);
-    for (int i = 0; i < 20; i++) f.cost[i] = 2e-5 * (1 + 0.02 * i);
-    f.cost[9] = 1.5e-5;
+  static const struct {
+    double others, best;
+    int length;
+  } cases[] = {
+      {2e-5, 1.5e-5, 1}, {2e-5, 1.5e-5, 2}, {4e-4, 3e-4, 1} /* 15 ms, which loading a kernel cannot explain */};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wlmi_timed screened[20] = {{0}};
+    begin_ramp(20, 18, 0.01, cases[i].others, 0.02);
+    f.cost[9] = cases[i].best;
     f.burst = 9;
-    f.burst_left = length;
-    assert_status(WLM_OK, play(screened));
-    assert_int_equal(finals.list[0].candidate, 9);
-    /* The same with a call of 15 ms, which loading the kernel cannot explain. */
-    begin(20, 18, 0.01);
-    memset(screened, 0, sizeof screened);
-    for (int i = 0; i < 20; i++) f.cost[i] = 4e-4 * (1 + 0.02 * i);
-    f.cost[9] = 3e-4;
-    f.burst = 9;
-    f.burst_left = 1;
+    f.burst_left = cases[i].length;
     assert_status(WLM_OK, play(screened));
     assert_int_equal(finals.list[0].candidate, 9);
   }
@@ -356,8 +354,7 @@ TEST(a_burst_does_not_count) {
 /* The same if the first call of a candidate is fast and another load slows the next one. */
 TEST(a_fast_first_call_counts) {
   wlmi_timed screened[20] = {{0}};
-  begin(20, 18, 0.01);
-  for (int i = 0; i < 20; i++) f.cost[i] = 30e-3 * (1 + 0.02 * i); /* so long that one more call is enough */
+  begin_ramp(20, 18, 0.01, 30e-3, 0.02); /* so long that one more call is enough */
   f.cost[9] = 20e-3;
   f.burst = 9;
   f.burst_left = f.burst_after = 1;
@@ -370,8 +367,7 @@ TEST(a_fast_first_call_counts) {
  * spread. */
 TEST(disagreeing_times_have_a_spread) {
   wlmi_timed screened[20] = {{0}};
-  begin(20, 19, 0.01);
-  for (int i = 0; i < 20; i++) f.cost[i] = 1e-4 * (1 + 0.02 * i);
+  begin_ramp(20, 19, 0.01, 1e-4, 0.02);
   f.cost[4] = 1e-3;
   f.burst = 9;
   f.burst_left = 4;
@@ -385,8 +381,7 @@ TEST(disagreeing_times_have_a_spread) {
 TEST(unexpected_times_are_measured_again) {
   for (int expects = 0; expects < 2; expects++) {
     wlmi_timed screened[20] = {{0}};
-    begin(20, 20, 0.01);
-    for (int i = 0; i < 20; i++) f.cost[i] = 1e-3 * (1 + 0.02 * i);
+    begin_ramp(20, 20, 0.01, 1e-3, 0.02);
     if (expects) screened[9].expected = 1e-3;
     f.burst = 9;
     f.burst_left = 1; /* 50 ms: not repeated without a prediction */
@@ -416,8 +411,7 @@ TEST(failing_setups_are_replaced) {
 /* Candidates with known times are not screened again, but take part in the rounds. */
 TEST(known_candidates_skip_the_screening) {
   wlmi_timed screened[20] = {{0}};
-  begin(20, 10, 0.01);
-  for (int i = 0; i < 20; i++) f.cost[i] = 1e-5 * (1 + 0.1 * i);
+  begin_ramp(20, 10, 0.01, 1e-5, 0.1);
   for (int i = 0; i < 10; i++) screened[i] = (wlmi_timed){.seconds = f.cost[i], .kind = WLMI_PLAIN};
   screened[5].seconds = INFINITY; /* this one failed in the earlier run */
   assert_status(WLM_OK, play(screened));
