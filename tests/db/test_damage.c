@@ -106,11 +106,8 @@ TEST(changed_values_are_noticed) {
   };
   const char *path = folder_file(&folder, "changed.db");
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-    sqlite3 *db;
     write_whole(path, whole, whole_size);
-    assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-    assert_int_equal(SQLITE_OK, sqlite3_exec(db, changes[i], NULL, NULL, NULL));
-    sqlite3_close(db);
+    run_sql(path, changes[i]);
     if (!fault_noticed(path)) fail_msg("not noticed: %s", changes[i]);
   }
 }

@@ -14,13 +14,6 @@ static int begin(void **state) {
   return 0;
 }
 
-static void run_sql(const char *file, const char *sql) {
-  OWNED(sqlite3) *db = NULL;
-  char *message = NULL;
-  assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
-  if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s: %s", sql, message);
-}
-
 TEST(foreign_objects_are_named) {
   static const struct {
     const char *sql, *says;

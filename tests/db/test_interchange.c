@@ -43,13 +43,6 @@ static wlm_status import_path(wlm_store *into, const char *path, int64_t *added)
   return status;
 }
 
-static char *export_of(wlm_store *from) {
-  wlmi_text text = {0};
-  assert_status(WLM_OK, wlmi_store_export(from, &text));
-  GET(char *, string, wlmi_text_take(&text, &string));
-  return string;
-}
-
 static int64_t measurements_in(wlm_store *in) {
   GET(wlmi_store_counts, counts, wlmi_store_count(in, &counts));
   return counts.measurements;

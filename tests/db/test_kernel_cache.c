@@ -74,21 +74,11 @@ TEST(get_returns_what_was_put) {
 
 TEST(a_damaged_blob_is_absent_and_replaced) {
   wlmi_kernel_cache_close(filled_cache());
-  sqlite3 *db;
-  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
-  assert_int_equal(SQLITE_OK,
-                   sqlite3_exec(db, "UPDATE kernel SET data = zeroblob(length(data) + 1)", NULL, NULL, NULL));
-  sqlite3_close(db);
+  run_sql(folder.file, "UPDATE kernel SET data = zeroblob(length(data) + 1)");
   OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(0, get_kernel(cache, i));
   assert_status(WLM_OK, put_kernel(cache, 5));
   assert_int_equal(1, get_kernel(cache, 5));
-}
-
-static void run_sql(const char *statement) {
-  OWNED(sqlite3) *db = NULL;
-  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
-  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
 }
 
 /* As after a changed byte in the index: each key leads to the row of kernel 3. */
@@ -99,7 +89,7 @@ TEST(the_kernel_of_another_key_is_absent) {
   kernel(3, data, key);
   snprintf(statement, sizeof statement,
            "UPDATE kernel SET (hash, data) = (SELECT hash, data FROM kernel WHERE key = '%s')", key);
-  run_sql(statement);
+  run_sql(folder.file, statement);
   OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(i == 3, get_kernel(cache, i));
   assert_status(WLM_OK, put_kernel(cache, 5));
@@ -164,10 +154,7 @@ TEST(files_of_others_are_left_alone) {
 
 TEST(a_newer_version_is_left_alone) {
   wlmi_kernel_cache_close(filled_cache());
-  sqlite3 *db;
-  assert_int_equal(SQLITE_OK, sqlite3_open(folder.file, &db));
-  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "PRAGMA user_version = 9", NULL, NULL, NULL));
-  sqlite3_close(db);
+  run_sql(folder.file, "PRAGMA user_version = 9");
   assert_refused(WLM_ERR_DATABASE_VERSION);
 }
 
@@ -197,7 +184,7 @@ TEST(the_least_recently_used_kernels_are_evicted) {
   enum { LIMIT = 250000, ROUNDS = 400, USED = 7 };
   struct stat info;
   OWNED(wlmi_kernel_cache) *cache = filled_cache();
-  run_sql("UPDATE kernel SET used_at = used_at - 86400000000");
+  run_sql(folder.file, "UPDATE kernel SET used_at = used_at - 86400000000");
   for (int i = 0; i < USED; i++) assert_int_equal(1, get_kernel(cache, i));
   wlmi_kernel_cache_close(cache);
   assert_status(WLM_OK, wlmi_kernel_cache_open(folder.file, LIMIT, &cache));
@@ -238,7 +225,7 @@ TEST(only_a_full_cache_shrinks) {
 
 TEST(a_cache_of_version_1_is_brought_up_to_date) {
   wlmi_kernel_cache_close(filled_cache());
-  run_sql("ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
+  run_sql(folder.file, "ALTER TABLE kernel DROP COLUMN used_at; PRAGMA user_version = 1");
   OWNED(wlmi_kernel_cache) *cache = open_cache();
   for (int i = 0; i < KERNELS; i++) assert_int_equal(1, get_kernel(cache, i));
 }

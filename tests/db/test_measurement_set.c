@@ -92,15 +92,12 @@ TEST(damaged_rows_are_left_out) {
   };
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     char name[32];
-    sqlite3 *db;
     HELD(wlmi_text) faults = {0};
     HELD(wlmi_measurement_set) set = {0};
     snprintf(name, sizeof name, "damaged-%zu.db", i);
     const char *path = folder_file(&folder, name);
     put_samples(path, ROWS);
-    assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-    if (sqlite3_exec(db, changes[i].change, NULL, NULL, NULL)) fail_msg("%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
+    run_sql(path, changes[i].change);
     OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
     assert_status(WLM_OK, wlmi_measurement_set_add(&set, store, sample_class));
     if (set.count != changes[i].rest) fail_msg("%s: %lld are left", changes[i].change, (long long)set.count);
@@ -111,15 +108,12 @@ TEST(damaged_rows_are_left_out) {
 TEST(an_unreadable_database_changes_nothing) {
   const char *path = folder_file(&folder, "first.db");
   HELD(wlmi_measurement_set) set = {0};
-  sqlite3 *db;
   put_samples(path, ROWS);
   assert_status(WLM_OK, add(path, sample_class, &set));
   path = folder_file(&folder, "second.db");
   put_samples(path, ROWS + 5);
   GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
-  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-  assert_int_equal(SQLITE_OK, sqlite3_exec(db, "DROP TABLE matrix", NULL, NULL, NULL));
-  sqlite3_close(db);
+  run_sql(path, "DROP TABLE matrix");
   assert_status(WLM_ERR_DATABASE, wlmi_measurement_set_add(&set, store, sample_class));
   wlmi_store_close(store);
   assert_int_equal(set.count, ROWS);

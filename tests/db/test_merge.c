@@ -10,11 +10,7 @@
 /* Makes a store of the samples begin .. end - 1 and returns its path. */
 static const char *store_of(const char *name, int64_t begin, int64_t end) {
   const char *path = in_folder(name);
-  OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
-  for (int64_t i = begin; i < end; i++) {
-    wlmi_measurement_record record = sample_measurement(i);
-    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  }
+  put_samples_from(path, begin, end - begin);
   return path;
 }
 
@@ -28,12 +24,9 @@ static void pin_in(const char *path, const char *target, int64_t n, const char *
   assert_status(WLM_OK, wlmi_store_pin(store, &pin));
 }
 
-static char *export_of(const char *path) {
-  wlmi_text out = {0};
+static char *export_of_file(const char *path) {
   OWN(wlm_store, store, wlmi_store_open(path, WLMI_STORE_READ, &store));
-  assert_status(WLM_OK, wlmi_store_export(store, &out));
-  GET(char *, text, wlmi_text_take(&out, &text));
-  return text;
+  return export_of(store);
 }
 
 static const char bucket[] = "v1 rows=9 mean=6 cv=1";
@@ -50,7 +43,7 @@ TEST(merging_is_a_union_and_lists_conflicts) {
   assert_int_equal(measurements, 50);
   assert_int_equal(conflicts.size, 0);
   assert_status(WLM_OK, wlmi_store_merge_files((const char *[]){b, a}, 2, ba, &conflicts, &measurements));
-  WLM_FREED char *left = export_of(ab), *right = export_of(ba), *expected = export_of(both);
+  WLM_FREED char *left = export_of_file(ab), *right = export_of_file(ba), *expected = export_of_file(both);
   assert_string_equal(left, expected);
   assert_string_equal(right, expected);
   assert_contains(expected, "\n{\"pin\":\"v1 rows=9 mean=6 cv=1\",\"class\":\"cuda/sm_90/NVIDIA H200/132\",");
@@ -102,12 +95,6 @@ TEST(unreadable_sources_create_no_file) {
   assert_int_not_equal(access(c, F_OK), 0);
 }
 
-static void change(const char *path, const char *statement) {
-  OWNED(sqlite3) *db = NULL;
-  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-  if (sqlite3_exec(db, statement, NULL, NULL, NULL)) fail_msg("%s: %s", statement, sqlite3_errmsg(db));
-}
-
 /* Only the id shows that a value was changed, so import and merge must verify ids. */
 TEST(changed_values_are_not_passed_on) {
   static const char *const changes[] = {
@@ -120,7 +107,7 @@ TEST(changed_values_are_not_passed_on) {
     HELD(wlmi_text) out = {0};
     int64_t measurements;
     const char *b = store_of("b.db", 0, 9);
-    change(b, changes[i]);
+    run_sql(b, changes[i]);
     if (wlmi_store_merge_files((const char *[]){a, b}, 2, c, NULL, &measurements) != WLM_ERR_DATABASE)
       fail_msg("merged after %s", changes[i]);
     assert_contains(wlm_error_detail(), "b.db: measurement");
@@ -135,9 +122,9 @@ TEST(changed_values_are_not_passed_on) {
 TEST(wrong_ids_of_parts_are_not_passed_on) {
   int64_t measurements;
   const char *a = store_of("a.db", 0, 3), *c = in_folder("c.db");
-  change(a,
-         "PRAGMA foreign_keys = OFF; UPDATE variant SET id = replace(id, 'a', 'b');"
-         "UPDATE measurement SET variant = replace(variant, 'a', 'b')");
+  run_sql(a,
+          "PRAGMA foreign_keys = OFF; UPDATE variant SET id = replace(id, 'a', 'b');"
+          "UPDATE measurement SET variant = replace(variant, 'a', 'b')");
   assert_status(WLM_ERR_DATABASE, wlmi_store_merge_files((const char *[]){a}, 1, c, NULL, &measurements));
   assert_contains(wlm_error_detail(), "a.db: measurement");
 }
@@ -145,7 +132,7 @@ TEST(wrong_ids_of_parts_are_not_passed_on) {
 /* Rows that no measurement refers to are left behind; an empty database, and one that is given twice, add nothing. */
 TEST(only_what_measurements_use_is_merged) {
   const char *a = store_of("a.db", 0, 9), *b = store_of("b.db", 0, 0), *c = in_folder("c.db");
-  change(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
+  run_sql(a, "DELETE FROM measurement WHERE matrix = (SELECT id FROM matrix WHERE rows = 1001)");
   GET(int64_t, measurements, wlmi_store_merge_files((const char *[]){a, b, a}, 3, c, NULL, &measurements));
   GET(wlm_store *, store, wlmi_store_open(a, WLMI_STORE_READ, &store));
   GET(wlmi_store_counts, counts, wlmi_store_count(store, &counts));
@@ -164,12 +151,12 @@ TEST(pins_are_exported_unchanged) {
   pin_in(a, "00000000000000110000000000000012", 32, "row_crc/cf=1,rows=4");
   pin_in(a, bucket, 128, "row \"quoted\"\\ \u00e9");
   pin_in(a, bucket, 32, "row_crc/cf=1,rows=4");
-  WLM_FREED char *first = export_of(a);
+  WLM_FREED char *first = export_of_file(a);
   GET(wlm_store *, store, wlmi_store_open(b, WLMI_STORE_WRITE, &store));
   GET(int64_t, added, import_string(store, first, "first", &added));
   assert_int_equal(added, 9);
   wlmi_store_close(store);
-  WLM_FREED char *second = export_of(b);
+  WLM_FREED char *second = export_of_file(b);
   assert_string_equal(first, second);
 }
 

@@ -45,19 +45,6 @@ static int64_t count_of(wlm_store *store, const char *device_class) {
   return count;
 }
 
-static char *export_of(wlm_store *store) {
-  wlmi_text out = {0};
-  assert_status(WLM_OK, wlmi_store_export(store, &out));
-  GET(char *, text, wlmi_text_take(&out, &text));
-  return text;
-}
-
-static void run_sql(const char *name, const char *sql) {
-  OWNED(sqlite3) *db = NULL;
-  assert_int_equal(SQLITE_OK, sqlite3_open(folder_file(&folder, name), &db));
-  assert_int_equal(SQLITE_OK, sqlite3_exec(db, sql, NULL, NULL, NULL));
-}
-
 TEST(each_problem_is_stored_once) {
   OWNED(wlm_store) *store = store_of("a.db", 0, 20);
   wlmi_recorded *list;
@@ -219,7 +206,7 @@ TEST(damage_is_found_and_repaired) {
     HELD(wlmi_text) faults = {0}, kept_as = {0};
     snprintf(name, sizeof name, "%d.db", (int)i);
     wlmi_store_close(store_of(name, 0, 20));
-    run_sql(name, changes[i]);
+    run_sql(in_folder(name), changes[i]);
     wlm_store *store = open_store(name, WLMI_STORE_READ);
     assert_fails(WLM_ERR_DATABASE, wlmi_store_load_recorded(store, NULL, &list, &count), "is damaged");
     assert_null(list);
@@ -243,7 +230,7 @@ TEST(older_files_are_read) {
   assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
   wlmi_store_close(store);
   second.version = 2;
-  run_sql("now.db", "DROP TABLE recorded; PRAGMA user_version = 2");
+  run_sql(in_folder("now.db"), "DROP TABLE recorded; PRAGMA user_version = 2");
   GET(sqlite3 *, db, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db));
   sqlite3_close(db);
 
@@ -264,7 +251,7 @@ TEST(older_files_are_read) {
   wlmi_store_close(store);
   assert_fails(WLM_ERR_DATABASE_VERSION, wlmi_database_open(folder_file(&folder, "now.db"), 0, &second, &db),
                "found schema version 3, expected 2");
-  run_sql("now.db", "PRAGMA user_version = 1"); /* version 1 cannot be read, because it has no prepare_ps */
+  run_sql(in_folder("now.db"), "PRAGMA user_version = 1"); /* version 1 cannot be read, because it has no prepare_ps */
   assert_status(WLM_ERR_DATABASE_VERSION, wlmi_store_open(folder_file(&folder, "now.db"), WLMI_STORE_READ, &store));
 }
 

@@ -137,15 +137,12 @@ TEST(changed_values_are_left_out_and_pins_kept) {
   static const int64_t least[] = {ROWS / 2, ROWS / 2, ROWS / 2, ROWS};
   for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
     const char *path = folder_file(&folder, "changed.db");
-    sqlite3 *db;
     wlmi_pin_record *pins;
     wlmi_model_record *models;
     int64_t count;
     size_t size;
     write_whole(path, whole, whole_size);
-    assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-    assert_int_equal(SQLITE_OK, sqlite3_exec(db, changes[i], NULL, NULL, NULL));
-    sqlite3_close(db);
+    run_sql(path, changes[i]);
     FREED unsigned char *bytes = read_whole(path, &size);
     count = repair(path, bytes, size);
     assert_in_range(count, least[i], i == 3 ? ROWS : ROWS - 1);

@@ -10,18 +10,9 @@
 #include "support/test.h"
 
 static wlm_store *store_with(const char *path, int64_t count) {
+  put_samples(path, count);
   GET(wlm_store *, store, wlmi_store_open(path, WLMI_STORE_WRITE, &store));
-  for (int64_t i = 0; i < count; i++) {
-    wlmi_measurement_record record = sample_measurement(i);
-    assert_status(WLM_OK, wlmi_store_put(store, &record, 1));
-  }
   return store;
-}
-
-static void run_sql(const char *path, const char *sql) {
-  OWNED(sqlite3) *db = NULL;
-  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-  assert_int_equal(SQLITE_OK, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
 typedef struct seen {

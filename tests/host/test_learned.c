@@ -8,6 +8,7 @@
 #include "runtime/context_state.h"
 #include "runtime/devices.h"
 #include "support/command.h"
+#include "support/db_fixture.h"
 #include "support/stats.h"
 #include "support/test.h"
 #include "tuner/upload.h"
@@ -239,12 +240,6 @@ TEST(measurements_of_a_similar_device_are_used) {
   assert_why("$.borrowed", class);
   put(user, measured(FIRST, 6000));
   assert_whys({"$.variant", SECOND}, {"$.borrowed", NULL});
-}
-
-static void run_sql(const char *path, const char *statement) {
-  OWNED(sqlite3) *db = NULL;
-  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
-  if (sqlite3_exec(db, statement, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
 }
 
 TEST(stale_measurements_are_used_and_marked) {

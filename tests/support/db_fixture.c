@@ -52,6 +52,19 @@ void put_samples_from(const char *path, int64_t first, int64_t count) {
 
 void put_samples(const char *path, int64_t count) { put_samples_from(path, 0, count); }
 
+void run_sql(const char *path, const char *sql) {
+  OWNED(sqlite3) *db = NULL;
+  assert_int_equal(SQLITE_OK, sqlite3_open(path, &db));
+  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+char *export_of(wlm_store *store) {
+  wlmi_text out = {0};
+  assert_status(WLM_OK, wlmi_store_export(store, &out));
+  GET(char *, text, wlmi_text_take(&out, &text));
+  return text;
+}
+
 wlm_status each_measurement(wlm_store *store, const char *device_class, each_measurement_fn each, void *user) {
   wlmi_measurement_record *records;
   int64_t count;

@@ -20,6 +20,11 @@ wlm_status each_measurement(wlm_store *store, const char *device_class, each_mea
 /* A callback of each_measurement that counts in an int64_t; the record must be a sample with its id. */
 wlm_status must_be_sample(void *count, const char *id, const wlmi_measurement_record *record);
 
+/* Runs statements on a database file. */
+void run_sql(const char *path, const char *sql);
+
+/* What a store has, as lines; wlm_string_free(). */
+char *export_of(wlm_store *store);
 /* Reads lines and adds what they have; `name` is for messages. */
 wlm_status import_string(wlm_store *store, const char *text, const char *name, int64_t *added);
 
