@@ -5,6 +5,7 @@
 #include "core/base/random.h"
 #include "core/problem/operator.h"
 #include "core/reference/evaluate.h"
+#include "support/meter.h"
 #include "support/test.h"
 
 enum { ALL = (1 << WLMI_OPERANDS) - 1 };
@@ -270,32 +271,15 @@ TEST(fuzz) {
 
 /* ---- without memory ---------------------------------------------------------------------------------- */
 
-typedef struct meter {
-  int64_t calls, fail_at, live;
-} meter;
-
-static void *metered(void *user, void *old, size_t size) {
-  meter *m = user;
-  if (m->calls++ == m->fail_at) return NULL;
-  m->live += !old;
-  return realloc(old, size);
-}
-static void *metered_allocate(void *user, size_t size) { return metered(user, NULL, size); }
-static void metered_release(void *user, void *old) {
-  ((meter *)user)->live -= old != NULL;
-  free(old);
-}
-
 /* If an allocation fails, the status says so and no memory leaks. */
 TEST(without_memory) {
   static const char text[] =
       "message=a*b+a*b+a*b+a*b+a*b;init=0;reduce=max(acc,x);combine=x>acc?x:acc;finish=acc/degree";
   wlm_status status = WLM_ERR_OUT_OF_MEMORY;
   for (int64_t fail_at = 0; status != WLM_OK; fail_at++) {
-    meter m = {.fail_at = fail_at};
-    const wlm_allocator allocator = {metered_allocate, metered, metered_release, &m};
+    meter m = {.fail_at = fail_at, .failures = 1};
     wlmi_operator op;
-    wlm_set_allocator(&allocator);
+    meter_begin(&m);
     status = wlmi_operator_parse(text, &op);
     if (status == WLM_OK) wlmi_operator_release(&op);
     wlm_set_allocator(NULL);

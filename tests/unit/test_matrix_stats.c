@@ -4,6 +4,7 @@
 #include "core/csr/stats.h"
 #include "core/csr/validate.h"
 #include "core/problem/bucket.h"
+#include "support/meter.h"
 #include "support/test.h"
 
 TEST(by_hand) {
@@ -118,26 +119,16 @@ TEST(bad_rowptr_is_named) {
   assert_status(WLM_ERR_INVALID_ARGUMENT, wlmi_stats_compute(rowptr, WLM_I64, 1, 3, 2, NULL, WLM_I32, &s));
 }
 
-static size_t most_allocated;
-
-static void *measure_allocate(void *user, size_t size) {
-  (void)user;
-  if (size > most_allocated) most_allocated = size;
-  return malloc(size);
-}
-static void *measure_reallocate(void *user, void *old, size_t size) { return (void)user, realloc(old, size); }
-static void measure_release(void *user, void *old) { (void)user, free(old); }
-
 /* Measuring a matrix must need little memory, as it may be used only once. */
 TEST(a_small_matrix_takes_little_memory) {
-  static const wlm_allocator measuring = {measure_allocate, measure_reallocate, measure_release, NULL};
+  meter m = {.fail_at = -1};
   const int32_t rowptr[] = {0, 4, 9, 10};
   wlm_stats s;
-  wlm_set_allocator(&measuring);
+  meter_begin(&m);
   const wlm_status status = wlmi_stats_rows(rowptr, WLM_I32, 0, 3, 5, 10, &s);
   wlm_set_allocator(NULL);
   assert_status(WLM_OK, status);
-  assert_true(most_allocated > 0 && most_allocated < 1024);
+  assert_true(m.most > 0 && m.most < 1024);
 }
 
 TEST(sample_positions) {

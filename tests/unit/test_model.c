@@ -171,21 +171,7 @@ TEST(unusual_matrices_give_finite_times) {
   }
 }
 
-static int64_t allocations;
-static void *count_allocate(void *user, size_t size) {
-  (void)user;
-  allocations++;
-  return malloc(size);
-}
-static void *count_reallocate(void *user, void *old, size_t size) {
-  (void)user;
-  allocations++;
-  return realloc(old, size);
-}
-static void count_release(void *user, void *pointer) {
-  (void)user;
-  free(pointer);
-}
+static meter counted = {.fail_at = -1};
 
 TEST(evaluating_allocates_nothing) {
   HELD(wlmi_model) model = planted_train(WLMI_TRAIN_MATRICES);
@@ -195,11 +181,11 @@ TEST(evaluating_allocates_nothing) {
   wlmi_model_case asked;
   int untrained;
   list = planted_candidates(32);
-  const int64_t before = allocations;
+  const int64_t before = counted.calls;
   assert_true(before > 0);
   wlmi_model_case_make(&model, &emit_cuda, &s, planted_key, 32, &asked);
   assert_int_equal(wlmi_predict(&asked, list->candidates, list->count, 5, best, WLMI_RANKED, &untrained), WLMI_RANKED);
-  assert_int_equal(allocations, before);
+  assert_int_equal(counted.calls, before);
   for (int i = 1; i < WLMI_RANKED; i++) assert_true(best[i - 1].price <= best[i].price);
 }
 
@@ -273,7 +259,6 @@ TEST(impossible_numbers_are_refused) {
 GROUP(emit_begin, planted_end)
 
 int main(void) {
-  const wlm_allocator counting = {count_allocate, count_reallocate, count_release, NULL};
-  wlm_set_allocator(&counting);
+  meter_begin(&counted);
   return test_run();
 }

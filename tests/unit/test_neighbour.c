@@ -4,6 +4,7 @@
 #include "bench/neighbour.h"
 #include "core/synth/input.h"
 #include "support/csr.h"
+#include "support/meter.h"
 #include "support/test.h"
 
 static const wlmi_neighbour_options usual = {100, 3, {15, 10, 5}};
@@ -173,25 +174,6 @@ TEST(refuses) {
 
 /* ---- allocation failures ---------------------------------------------------------------------------- */
 
-static int64_t allocations_left;
-
-static void *scarce_allocate(void *user, size_t size) {
-  (void)user;
-  return allocations_left-- > 0 ? malloc(size) : NULL;
-}
-
-static void *scarce_reallocate(void *user, void *old, size_t size) {
-  (void)user;
-  return allocations_left-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void scarce_release(void *user, void *old) {
-  (void)user;
-  free(old);
-}
-
-static const wlm_allocator scarce = {scarce_allocate, scarce_reallocate, scarce_release, NULL};
-
 /* A batch that failed leaves nothing behind; the next one is complete. */
 TEST(survives_without_memory) {
   wlmi_neighbour_batch batch;
@@ -201,8 +183,8 @@ TEST(survives_without_memory) {
   OWNED(wlmi_neighbour_sampler) *sampler = sampler_of(&graph);
   wlmi_neighbour_batch expected = batch_of(sampler, &usual, 3);
   for (int64_t room = 0; status != WLM_OK; room++) {
-    allocations_left = room;
-    wlm_set_allocator(&scarce);
+    meter m = {.fail_at = room};
+    meter_begin(&m);
     status = wlmi_neighbour_sample(sampler, &usual, 3, &batch);
     wlm_set_allocator(NULL);
     if (status == WLM_OK) break;
