@@ -57,10 +57,7 @@ def _check_sparse(edge_index: Tensor, x: Tensor) -> Tensor:
         raise Refused("sparse matrix is not coalesced")
     if edge_index.dim() != 2 or edge_index.dtype is not x.dtype or edge_index.size(1) != x.size(0):
         raise Refused("sparse matrix and features do not match")
-    values = edge_index._values() if edge_index.layout is torch.sparse_coo else edge_index.values()
-    if values.dim() != 1:
-        raise Refused("sparse matrix of blocks")
-    return values
+    return edge_index._values() if edge_index.layout is torch.sparse_coo else edge_index.values()
 
 
 def _rows(layer: MessagePassing, edge_index: Tensor, x: Any, size: Any, i: int, j: int) -> Any:

@@ -11,6 +11,7 @@ import warnings
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch_geometric import EdgeIndex
 from torch_geometric.nn import (
     AGNNConv,
     ChebConv,
@@ -23,6 +24,8 @@ from torch_geometric.nn import (
     GraphConv,
     MessagePassing,
     SAGEConv,
+    SimpleConv,
+    TransformerConv,
 )
 from torch_geometric.nn.conv import cheb_conv, gcn_conv
 
@@ -454,19 +457,89 @@ def test_explain_mode_ends():
     assert reasons("SAGEConv") == {"explain mode": 1, "warploom": 1}
 
 
-@pytest.mark.parametrize(
-    "x, edge_index, reason",
-    [
-        (features(30)[None], edges(120), "features are not a matrix with a row for each node"),
-        (features(30), edges(0), "empty graph or features"),
+def with_edge_hook(kind):
+    layer = kind(8, 5, edge_dim=3, add_self_loops=False)
+    layer.lin_edge.register_forward_hook(lambda module, inputs, out: 2 * out)
+    return layer
+
+
+X, EDGES, ATTRIBUTES = features(30), edges(120), features(120, 3)
+MATRIX = torch.sparse_coo_tensor(EDGES.flip(0), torch.ones(120), (30, 30)).coalesce()
+REPEATED = torch.sparse_coo_tensor(EDGES.flip(0), torch.ones(120), (30, 30))
+TO_SOURCE = SimpleConv(flow="target_to_source")
+UNUSUAL = {
+    "features are not a matrix with a row for each node": [(SAGEConv(8, 5), X[None], EDGES)],
+    "empty graph or features": [
+        (SAGEConv(8, 5), X, edges(0)),
+        (GATConv(8, 5), X, edges(0)),
+        (SimpleConv(), X[:, :0], EDGES),
     ],
+    "features of type torch.int32": [(SimpleConv(), X.int(), EDGES)],
+    "edge_index is not an integer matrix of 2 rows": [
+        (SAGEConv(8, 5), X, EDGES.short()),
+        (SAGEConv(8, 5), X, EDGES[[0, 1, 1]]),
+        (SAGEConv(8, 5), X, EDGES[0]),
+    ],
+    "edge weights do not match the edges": [
+        (SimpleConv(), X, EDGES, torch.ones(119)),
+        (GraphConv(8, 5), X, EDGES, torch.ones(1)),
+    ],
+    "edge weights of type torch.complex64": [
+        (SimpleConv(), X, EDGES, torch.ones(120, dtype=torch.complex64))
+    ],
+    "EdgeIndex with flow target_to_source": [
+        (TO_SOURCE, X, EdgeIndex(EDGES, sparse_size=(30, 30)))
+    ],
+    "a sparse matrix with flow target_to_source": [(TO_SOURCE, X, MATRIX)],
+    "sparse matrix is not coalesced": [(SimpleConv(), X, REPEATED)],
+    "sparse matrix with a gradient or made in inference mode": [
+        (SimpleConv(), X, MATRIX.detach().requires_grad_())
+    ],
+    "sparse matrix and features do not match": [
+        (SimpleConv(), X, MATRIX.double()),
+        (SimpleConv(), X[:29], MATRIX),
+    ],
+    "layout torch.sparse_bsr": [(SimpleConv(), X, MATRIX.to_dense().to_sparse_bsr((2, 2)))],
+    "sizes that do not match the features": [
+        (GATConv(8, 5), (X, X), EDGES, None, (31, 30)),
+        (GATConv(8, 5), (X, X), EDGES, None, (30, 31)),
+    ],
+    "attention weights are returned": [(GATConv(8, 5), X, EDGES, None, None, True)],
+    "edge features do not match the edges": [
+        (GATConv(8, 5, edge_dim=3, add_self_loops=False), X, EDGES, ATTRIBUTES[1:])
+    ],
+    "hooks": [
+        (with_edge_hook(GATConv), X, EDGES, ATTRIBUTES),
+        (with_edge_hook(GATv2Conv), X, EDGES, ATTRIBUTES),
+    ],
+    "edge features and no edge_dim": [(GATv2Conv(8, 5), X, EDGES, ATTRIBUTES)],
+    "no features of targets": [(GATv2Conv(8, 5), (X, None), EDGES)],
+    "no edge features": [(TransformerConv(8, 5, edge_dim=3), X, EDGES)],
+}
+
+
+@pytest.mark.parametrize(
+    "reason, layer, inputs",
+    [(reason, layer, inputs) for reason, calls in UNUSUAL.items() for layer, *inputs in calls],
+    ids=[f"{reason}-{at}" for reason, calls in UNUSUAL.items() for at in range(len(calls))],
 )
-def test_unusual_inputs(x, edge_index, reason):
-    layer = SAGEConv(8, 5)
-    expected = layer(x, edge_index)
+def test_unusual_inputs(reason, layer, inputs):
+    """PyG computes them, or refuses them with its own words."""
+
+    def result():
+        try:
+            return layer(*inputs)
+        except Exception as error:
+            return type(error), str(error)
+
+    expected = result()
     with warploom.pyg.accelerate():
-        torch.testing.assert_close(layer(x, edge_index), expected)
-    assert reasons("SAGEConv") == {reason: 1}
+        found = result()
+    if isinstance(expected[0], type):
+        assert found == expected
+    else:
+        torch.testing.assert_close(found, expected)
+    assert reasons(type(layer).__name__) == {reason: 1}
 
 
 @pytest.mark.parametrize("wrong", [-1, 30])
