@@ -62,14 +62,18 @@ class Watcher:
 OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:warnings")
 
 
-def measured(file: str) -> dict[str, Any]:
+def measured(file: str, folder: Path) -> dict[str, Any]:
     import coverage
 
-    counter = coverage.Coverage(data_file=None, include=[f"{PACKAGE}/*"], config_file=False)
+    settings = folder / "settings"
+    settings.write_text(f"[run]\ndata_file={folder}/data\nparallel=true\ninclude={PACKAGE}/*\npatch=subprocess,_exit\n")
+    counter = coverage.Coverage(config_file=str(settings))
     counter.start()
     watcher = Watcher(counter)
     pytest.main([*OPTIONS, file], plugins=[watcher])
     counter.stop()
+    counter.save()
+    counter.combine()  # with the lines of processes that tests start, which have no name of a test
     data = counter.get_data()
     lines: dict[str, dict[int, list[str]]] = {}
     for path in data.measured_files():
@@ -95,7 +99,7 @@ def answer(request: dict[str, Any], path: str) -> None:
     for descriptor in range(3):
         os.dup2(quiet, descriptor)
     sys.path.insert(0, str(PACKAGE.parent))
-    result = measured(request["measure"]) if "measure" in request else first_failure(request["run"])
+    result = measured(request["measure"], Path(path).parent) if "measure" in request else first_failure(request["run"])
     Path(path).write_text(json.dumps(result))
 
 
