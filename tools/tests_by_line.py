@@ -183,7 +183,8 @@ class TestsOfPython(Tests):
         self.server = subprocess.Popen(program, cwd=tree, env=environment, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
         (folder / "map").mkdir(exist_ok=True)
-        bad = []
+        bad: list[str] = []
+        unnamed: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for path in sorted(tree.glob("tests/python/**/test_*.py")):
             file = str(path.relative_to(tree))
             kept = folder / "map" / f"{file.replace('/', '.')}.json"
@@ -197,8 +198,12 @@ class TestsOfPython(Tests):
             bad += one["failed"]
             for name, lines in one["lines"].items():
                 for line, tests in lines.items():
-                    # What runs while the file is imported, every test of it needs.
-                    self.ran[f"python/warploom/{name}"][line] += list(one["seconds"]) if "" in tests else tests
+                    # What runs while the file is imported, or in a process of a test, every test of it may need.
+                    unnamed[f"python/warploom/{name}"][line] += list(one["seconds"]) if "" in tests else []
+                    self.ran[f"python/warploom/{name}"][line] += filter(None, tests)
+        for file, lines in self.ran.items():
+            for line, tests in lines.items():
+                tests += unnamed[file][line] if not tests else []
         self.sort()
         if bad:
             print(f"mutate: failing with counters, and left out: {' '.join(bad)}", flush=True)
