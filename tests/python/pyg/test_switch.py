@@ -559,6 +559,24 @@ def test_wrong_size():
         SAGEConv(8, 5)((features(30), features(30)), edges(120), (31, 30))
 
 
+HEADS = X[:, None, :5]
+
+
+@pytest.mark.parametrize(
+    "layer, inputs",
+    [
+        (AGNNConv(), {"x": X, "x_norm": X}),
+        (
+            TransformerConv(8, 5),
+            {"query": HEADS, "key": HEADS, "value": HEADS, "edge_attr": None},
+        ),
+    ],
+)
+def test_wrong_size_of_a_propagate(layer, inputs):
+    with warploom.pyg.accelerate(), pytest.raises(ValueError, match="expected size 31"):
+        layer.propagate(EDGES, size=(31, 30), **inputs)
+
+
 def test_code_objects():
     """torch.compile limits how often it compiles one, so classes must not share it."""
     functions = [cls.forward for cls in (GCNConv, SAGEConv, GINConv)] + [SAGEConv.propagate]
