@@ -124,12 +124,14 @@ def test_unused_memory_is_never_read(dtype):
     assert np.isnan(out[:, 6:]).all()
 
 
-def test_argmax_names_edges():
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_argmax_names_edges(index_type):
     rng = np.random.default_rng(1)
     a = sp.random(30, 20, 0.2, format="csr", dtype=np.float32, random_state=rng)
+    a.indptr = a.indptr.astype(index_type)
     b = rng.standard_normal((20, 7)).astype(np.float32)
     c, positions = warploom.spmm(a, b, reduce="max", message="copy_b", argmax=True)
-    assert positions.dtype == a.indptr.dtype
+    assert positions.dtype == index_type
     assert (positions[np.diff(a.indptr) == 0] == -1).all()
     row, column = np.nonzero(positions >= 0)
     edge = positions[row, column]
