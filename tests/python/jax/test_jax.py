@@ -341,6 +341,11 @@ WRONG = [
     (ValueError, "transpose: is of sums", lambda: spmm(GRAPH, B, reduce="max", transpose=True)),
     (ValueError, "values: has shape", lambda: spmm(GRAPH, B, np.zeros(3, np.float32))),
     (TypeError, "values: has type", lambda: spmm(GRAPH, B, np.zeros(EDGES))),
+    (
+        TypeError,
+        "values: has type bfloat16 and b float16",
+        lambda: spmm(GRAPH, B.astype(np.float16), jnp.zeros(EDGES, jnp.bfloat16)),
+    ),
     (ValueError, "values: 3 heads", lambda: spmm(GRAPH, B, np.zeros((EDGES, 3), np.float32))),
     (TypeError, "y: has type", lambda: sddmm(GRAPH, np.zeros((ROWS, 4)), B)),
     (ValueError, "y: has lines", lambda: sddmm(GRAPH, np.zeros((ROWS, 5), np.float32), B)),
