@@ -19,11 +19,13 @@ LAYERS = {
     "gat_mean": lambda: GATConv(8, 5, heads=2, concat=False, residual=True),
     "gat_without_loops": lambda: GATConv(8, 5, heads=2, add_self_loops=False),
     "gat_edges": lambda: GATConv(8, 4, heads=2, edge_dim=3),
+    "gat_scalar_edges": lambda: GATConv(8, 4, heads=2, edge_dim=1),
     "gat_bipartite": lambda: GATConv((8, 8), 4, heads=2, add_self_loops=False),
     "gatv2": lambda: GATv2Conv(8, 5, heads=3),
     "gatv2_mean": lambda: GATv2Conv(8, 4, heads=2, concat=False, residual=True, share_weights=True),
     "gatv2_bipartite": lambda: GATv2Conv((8, 8), 4, heads=2, add_self_loops=False),
     "gatv2_edges": lambda: GATv2Conv(8, 4, heads=2, edge_dim=3),
+    "gatv2_scalar_edges": lambda: GATv2Conv(8, 4, heads=2, edge_dim=1),
     "transformer_edges": lambda: TransformerConv(8, 4, heads=2, edge_dim=3),
     "transformer": lambda: TransformerConv(8, 5, heads=3),
     "transformer_fused": lambda: TransformerConv(8, 4, heads=3),
@@ -41,6 +43,7 @@ pytestmark = pytest.mark.usefixtures("fresh")
 
 def run(layer, name, x, edge_index, attr):
     x = x.clone().requires_grad_()
+    attr = attr[:, 0] if "scalar" in name else attr
     rest = {"edge_attr": attr} if name.endswith("edges") else {}
     inputs = (x, x[:20]) if name.endswith("bipartite") else x
     if name.endswith("bipartite"):
