@@ -159,4 +159,4 @@ def report(*, reset: bool = False, orders: bool = False) -> dict[str, dict[str, 
     return calls
 
 
-_compiled.leave_alone()  # in the import, since it takes milliseconds, which a first step would have
+_compiled.leave_alone()  # here and not in the first step, since it takes milliseconds

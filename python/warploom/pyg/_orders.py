@@ -245,8 +245,8 @@ def _costs(
 def _times(
     call: Operands, widths: tuple[int, int], by_time: bool = True
 ) -> tuple[list[float], list[float], float]:
-    """The times of products with these columns, forward and backward, and that of one byte; or the
-    bytes that they move."""
+    """The times of products with these columns, forward and backward, and that of one byte. They
+    are in seconds, or with by_time=False the bytes that are moved."""
     assert call.found is not None
     graph, size = call.found.graph, call.x.element_size()
     moved = [float((graph.nnz + graph.rows) * n * size) for n in widths]

@@ -14,7 +14,7 @@ from bench.pytorch.models import Stack, layer
 from bench.pytorch.steps import Training, classify
 from small_graphs import edges, features
 from warploom import pyg
-from warploom.torch import _plan
+from warploom.torch import _graph, _plan
 
 TABLE = Path(__file__).parents[2] / "problems_of_models.tsv"
 FEATURES = 64  # between the two layers, and out
@@ -61,6 +61,7 @@ def key_of(request):
 def problems_of_models(monkeypatch):
     """Two steps of each model: the first with products that are computed once, then plans."""
     found = set()
+    monkeypatch.setattr(_graph, "_once", {})  # what other tests computed once is not made again
     for use, cls in (("call", _plan.OnceKind), ("plan", _plan.KeptPlan)):
 
         def record(self, request, *arguments, use=use, original=cls.__init__):
