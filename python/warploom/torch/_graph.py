@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import torch
@@ -892,4 +893,21 @@ class OnceGraph(Graph):
         return super().divide_used_rows(x)
 
 
+def _reduce_for_process(graph: Graph) -> tuple[Any, ...]:
+    """A pickle for another process, with copies of the pattern in shared memory.
+
+    PyTorch moves the memory of tensors that it sends. A queue does so in a thread of its own, while
+    this one may multiply by them.
+    """
+    state = graph.__getstate__()
+    for name in ("rowptr", "colind", "perm"):
+        tensor = state[name]
+        if tensor is not None and not tensor.is_shared():
+            copy = graph._keep(f"shared {name}", tensor.clone)
+            copy.share_memory_()  # type: ignore[no-untyped-call]
+            state[name] = copy
+    return Graph.__new__, (Graph,), state
+
+
+ForkingPickler.register(Graph, _reduce_for_process)
 torch.serialization.add_safe_globals([Graph])  # for torch.load(weights_only=True)

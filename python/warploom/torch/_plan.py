@@ -274,8 +274,8 @@ _given_up: list[Any] = []
 class Matrix:
     """A wlm_matrix: a pattern with its stats and, once it is built, its transpose.
 
-    It has the addresses of rowptr and colind, whose memory PyTorch may move: into shared memory for
-    a queue, for the result of a DataLoader's worker and by `share_memory_`.
+    It has the addresses of rowptr and colind, whose memory PyTorch moves into shared memory where a
+    program sends these tensors themselves to another process or calls `share_memory_`.
     """
 
     __slots__ = ("addresses", "context", "handle", "index", "tensors")

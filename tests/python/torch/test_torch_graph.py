@@ -401,6 +401,23 @@ def test_memory_of_a_used_graph_moves(device):
         spmm(graph, torch.ones(7, 4, device=device))
 
 
+def test_a_graph_that_is_sent_stays_in_its_place():
+    """A queue sends it in a thread of its own, beside a product that reads its memory."""
+    queue = torch.multiprocessing.get_context("fork").SimpleQueue()
+    edges = torch.tensor([[6, 0, 3, 3], [1, 0, 5, 2]])
+    kept, once = (Graph.from_edge_index(edges, rows=7, cols=7, once=once) for once in (False, True))
+    for one in (kept, kept, once):
+        expected = spmm(one, torch.ones(7, 4))
+        tensors = one.rowptr, one.colind, one.perm
+        addresses = [tensor.data_ptr() for tensor in tensors]
+        queue.put(one)
+        there = queue.get()
+        assert [tensor.data_ptr() for tensor in tensors] == addresses
+        assert there.rowptr.is_shared() and there.colind.is_shared() and there.perm.is_shared()
+        assert there.once == one.once
+        close(spmm(there, torch.ones(7, 4)), expected, torch.float32)
+
+
 class OneGraph(torch.utils.data.Dataset):
     """A data set that multiplies by one graph in its worker and returns it with the product."""
 
