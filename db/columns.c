@@ -27,11 +27,11 @@ static wlm_status prepare(sqlite3 *db, wlmi_text *sql, sqlite3_stmt **statement)
   return status;
 }
 
-wlm_status wlmi_select_prepare(sqlite3 *db, const wlmi_select *select, sqlite3_stmt **statement) {
+wlm_status wlmi_query_prepare(sqlite3 *db, const wlmi_query *query, sqlite3_stmt **statement) {
   wlmi_text sql = {0};
-  wlmi_text_puts(&sql, select->columns);
-  put_columns(select->of, &sql);
-  wlmi_text_puts(&sql, select->from);
+  wlmi_text_puts(&sql, query->columns);
+  put_columns(query->of, &sql);
+  wlmi_text_puts(&sql, query->from);
   return prepare(db, &sql, statement);
 }
 

@@ -9,12 +9,12 @@ extern const char *const wlmi_table_names[WLMI_TABLE_COUNT];
 
 /* A statement that selects columns and, behind them, a set of fields in their order. Fields of WLMI_OF_ALL have their
  * table's name before them. */
-typedef struct wlmi_select {
+typedef struct wlmi_query {
   const char *columns; /* "SELECT id, class" */
   unsigned of;         /* 0 = no fields */
   const char *from;    /* " FROM recorded ORDER BY id" */
-} wlmi_select;
-wlm_status wlmi_select_prepare(sqlite3 *db, const wlmi_select *select, sqlite3_stmt **statement);
+} wlmi_query;
+wlm_status wlmi_query_prepare(sqlite3 *db, const wlmi_query *query, sqlite3_stmt **statement);
 /* Reads the fields from this column on, and derives the rest; sets no other field. Texts point into the row. Returns 0
  * if a value does not fit its field. */
 int wlmi_fields_read(sqlite3_stmt *row, int column, unsigned of, wlmi_measurement_record *record);

@@ -9,7 +9,7 @@
 enum { ID_SIZE = WLMI_HASH_HEX - 1 };
 
 enum { ID, MATRIX, VARIANT, FIELDS };
-static const wlmi_select measurements_of_class = {
+static const wlmi_query measurements_of_class = {
     "SELECT id, matrix, variant", WLMI_OF_CHOICE,
     " FROM measurement WHERE device IN (SELECT id FROM device WHERE class = ?1) ORDER BY id"};
 
@@ -59,7 +59,7 @@ static wlm_status read_measurement(reading *r, sqlite3_stmt *row) {
 
 static wlm_status read_measurements(reading *r, const char *device_class) {
   sqlite3_stmt *row = NULL;
-  wlm_status status = wlmi_select_prepare(r->store->db, &measurements_of_class, &row);
+  wlm_status status = wlmi_query_prepare(r->store->db, &measurements_of_class, &row);
   if (status == WLM_OK) wlmi_sqlite_bind_text(row, 1, device_class);
   while (wlmi_sqlite_next(row, &status)) status = read_measurement(r, row);
   sqlite3_finalize(row);

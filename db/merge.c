@@ -13,8 +13,8 @@
 
 enum { PARTS = WLMI_TABLE_MEASUREMENT }; /* the tables before it */
 
-static const wlmi_select in_order = {"SELECT id, device, matrix, variant", WLM_OF(WLMI_TABLE_MEASUREMENT),
-                                     " FROM measurement ORDER BY id"};
+static const wlmi_query in_order = {"SELECT id, device, matrix, variant", WLM_OF(WLMI_TABLE_MEASUREMENT),
+                                    " FROM measurement ORDER BY id"};
 enum { ID, FIRST_PART, FIRST_FIELD = FIRST_PART + PARTS };
 
 /* The rows of the table device, matrix or variant of a file. */
@@ -61,7 +61,7 @@ static wlm_status open_source(const char *path, source *s) {
   WLM_CHECK(wlmi_store_open(path, WLMI_STORE_READ, &s->store));
   WLM_CHECK(wlmi_sqlite_run(s->store->db, "BEGIN"));
   for (int t = 0; t < PARTS; t++) WLM_CHECK(read_table(s, (wlmi_field_table)t));
-  WLM_CHECK(wlmi_select_prepare(s->store->db, &in_order, &s->row));
+  WLM_CHECK(wlmi_query_prepare(s->store->db, &in_order, &s->row));
   return step(s);
 }
 

@@ -32,16 +32,16 @@ wlm_status wlmi_fields_keep(wlmi_strings *texts, sqlite3_stmt *row, int column, 
 wlm_status wlmi_parts_read(const wlm_store *store, wlmi_field_table table, wlmi_strings *texts, wlmi_parts *parts) {
   static const char *const from[] = {" FROM device ORDER BY id", " FROM matrix ORDER BY id",
                                      " FROM variant ORDER BY id"};
-  const wlmi_select select = {"SELECT id", WLM_OF(table), from[table]};
+  const wlmi_query query = {"SELECT id", WLM_OF(table), from[table]};
   sqlite3_stmt *row = NULL;
-  wlm_status status = wlmi_select_prepare(store->db, &select, &row);
+  wlm_status status = wlmi_query_prepare(store->db, &query, &row);
   while (wlmi_sqlite_next(row, &status)) {
     const char *id = wlmi_sqlite_text(row, 0);
     int whole = strlen(id) == ID_SIZE;
     WLM_TRY(wlmi_measurements_reserve(&parts->records, parts->count, &parts->capacity));
     WLM_TRY(wlmi_grow((void **)&parts->ids, parts->count, &parts->id_capacity, sizeof *parts->ids, "ids"));
     wlmi_measurement_record *record = &parts->records[parts->count];
-    WLM_TRY(wlmi_fields_keep(texts, row, 1, select.of, NULL, record, &whole));
+    WLM_TRY(wlmi_fields_keep(texts, row, 1, query.of, NULL, record, &whole));
     if (whole && !wlmi_stats_fault(&record->stats)) memcpy(parts->ids[parts->count++], id, WLMI_HASH_HEX);
   }
 done:

@@ -10,8 +10,8 @@ static const char pin_put_sql[] =
     "INSERT INTO pin (class, bucket, problem, n, variant) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT DO UPDATE SET variant = excluded.variant";
 static const char pin_remove_sql[] = "DELETE FROM pin WHERE class = ?1 AND bucket = ?2 AND problem = ?3 AND n = ?4";
-static const wlmi_select all_pins = {"SELECT class, bucket, problem, n, variant", 0,
-                                     " FROM pin WHERE ?1 IS NULL OR class = ?1 ORDER BY class, bucket, problem, n"};
+static const wlmi_query all_pins = {"SELECT class, bucket, problem, n, variant", 0,
+                                    " FROM pin WHERE ?1 IS NULL OR class = ?1 ORDER BY class, bucket, problem, n"};
 
 wlm_status wlmi_store_begin(wlm_store *store) {
   WLM_CHECK(wlmi_store_writable(store));
@@ -67,8 +67,8 @@ wlm_status wlmi_store_load_pins(wlm_store *store, const char *device_class, wlmi
 
 enum { RECORDED_SINCE = 3 }; /* version of the schema */
 
-static const wlmi_select all_recorded = {"SELECT id, class", WLMI_OF_RECORDED,
-                                         " FROM recorded WHERE ?1 IS NULL OR class = ?1 ORDER BY id"};
+static const wlmi_query all_recorded = {"SELECT id, class", WLMI_OF_RECORDED,
+                                        " FROM recorded WHERE ?1 IS NULL OR class = ?1 ORDER BY id"};
 
 wlm_status wlmi_store_record_one(wlm_store *store, const wlmi_recorded *recorded) {
   const wlmi_measurement_record record = wlmi_recorded_fields(recorded);
@@ -180,7 +180,7 @@ static wlm_status read_model(const wlm_store *store, sqlite3_stmt *row, void *el
 
 wlm_status wlmi_store_load_models(wlm_store *store, const char *device_class, wlmi_model_record **records,
                                   int64_t *count) {
-  static const wlmi_select all_models = {"SELECT name, made_at, data", 0, " FROM model WHERE class = ?1 ORDER BY name"};
+  static const wlmi_query all_models = {"SELECT name, made_at, data", 0, " FROM model WHERE class = ?1 ORDER BY name"};
   static const wlmi_row_reader reader = {&all_models, "models", sizeof **records, read_model, release_model};
   return wlmi_store_read_rows(store, &reader, device_class, (void **)records, count);
 }

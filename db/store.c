@@ -14,9 +14,9 @@ static const char *const table_keys[WLMI_TABLE_COUNT] = {"id, class", "id", "id"
   " FROM measurement LEFT JOIN device ON device.id = measurement.device" \
   " LEFT JOIN matrix ON matrix.id = measurement.matrix"                  \
   " LEFT JOIN variant ON variant.id = measurement.variant"
-static const wlmi_select all_rows = {KEYS, WLMI_OF_ALL,
-                                     FROM " WHERE ?1 IS NULL OR device.class = ?1 ORDER BY measurement.id"};
-static const wlmi_select one_row = {KEYS, WLMI_OF_ALL, FROM " WHERE measurement.id = ?1"};
+static const wlmi_query all_rows = {KEYS, WLMI_OF_ALL,
+                                    FROM " WHERE ?1 IS NULL OR device.class = ?1 ORDER BY measurement.id"};
+static const wlmi_query one_row = {KEYS, WLMI_OF_ALL, FROM " WHERE measurement.id = ?1"};
 
 /* A store on an open database, which it closes, also after an error. */
 static wlm_status make(sqlite3 *db, int is_writable, wlm_store **out) {
@@ -27,7 +27,7 @@ static wlm_status make(sqlite3 *db, int is_writable, wlm_store **out) {
     return wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "a store");
   }
   store->db = db;
-  WLM_TRY(wlmi_select_prepare(db, &all_rows, &store->select));
+  WLM_TRY(wlmi_query_prepare(db, &all_rows, &store->select));
   for (int t = 0; is_writable && t < WLMI_TABLE_COUNT; t++)
     WLM_TRY(wlmi_insert_prepare(db, wlmi_table_names[t], table_keys[t], WLM_OF(t), &store->insert[t]));
   *out = store;
@@ -93,7 +93,7 @@ done:
 /* ---- reading ---- */
 
 wlm_status wlmi_store_prepare_one(const wlm_store *store, sqlite3_stmt **statement) {
-  return wlmi_select_prepare(store->db, &one_row, statement);
+  return wlmi_query_prepare(store->db, &one_row, statement);
 }
 
 wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *reader, const char *device_class,
@@ -103,7 +103,7 @@ wlm_status wlmi_store_read_rows(const wlm_store *store, const wlmi_row_reader *r
   int64_t capacity = 0;
   char *elements = NULL;
   *count = 0;
-  WLM_TRY(wlmi_select_prepare(store->db, reader->select, &row));
+  WLM_TRY(wlmi_query_prepare(store->db, reader->query, &row));
   wlmi_sqlite_bind_text(row, 1, device_class);
   while (wlmi_sqlite_next(row, &status)) {
     WLM_TRY(wlmi_grow((void **)&elements, *count, &capacity, reader->size, reader->what));

@@ -36,7 +36,7 @@ wlm_status wlmi_store_damaged(const wlm_store *store, const char *measurement);
 
 /* How to read the rows of a statement, whose ?1 is a device class or NULL, to a list. */
 typedef struct wlmi_row_reader {
-  const wlmi_select *select;
+  const wlmi_query *query;
   const char *what; /* for messages */
   size_t size;      /* of an element */
   /* WLM_ERR_DATABASE if the row is damaged. */
