@@ -9,6 +9,7 @@
 #include "core/reference/evaluate.h"
 
 #include <math.h>
+#include <string.h>
 
 void wlmi_block_fill(wlmi_column_block *block, int width, double value) {
   for (int j = 0; j < width; j++) {
@@ -94,7 +95,8 @@ static void apply(const wlmi_node *node, wlmi_column_block *in, int width, doubl
 }
 
 static void copy(const wlmi_column_block *from, int width, wlmi_column_block *to) {
-  for (int j = 0; j < width; j++) to->value[j] = from->value[j], to->size[j] = from->size[j];
+  memcpy(to->value, from->value, (size_t)width * sizeof *to->value);
+  memcpy(to->size, from->size, (size_t)width * sizeof *to->size);
 }
 
 static void repeat(wlmi_column_block *block, int width) {
@@ -108,6 +110,7 @@ void wlmi_evaluate(const wlmi_expression *expression, const wlmi_column_block *c
   for (int i = 0; i < expression->count; i++) {
     const wlmi_node *node = &expression->nodes[i];
     const int base = top - node->arity, operand = node->kind == WLMI_NODE_OPERAND;
+    if (base < 0) return; /* never: the arguments of a node come before it */
     int most = operand && !(common >> node->which & 1) ? width : 1;
     for (int k = base; k < top; k++) most = widths[k] > most ? widths[k] : most;
     for (int k = base; k < top; k++)
