@@ -2,6 +2,7 @@
  * what they should. */
 #include "core/problem/spec_key.h"
 #include "select/features.h"
+#include "select/forecast.h"
 #include "select/rules.h"
 #include "support/emit_fixture.h"
 #include "support/snapshot_fixture.h"
@@ -29,36 +30,22 @@ static wlmi_spec spec_of(int64_t n, int kind) {
   return spec;
 }
 
-/* The problem and the device for which variants must be valid. */
-typedef struct case_of_rule {
-  const wlmi_spec *spec;
-  const wlmi_limits *limits;
-} case_of_rule;
-
-static int is_candidate(void *user, const wlmi_variant *variant, int may_prepare) {
-  const case_of_rule *r = user;
-  char name[WLMI_VARIANT_NAME];
-  HELD(wlmi_text) reason = {0};
-  wlmi_variant_print(wlmi_generator_families(emit_generator), variant, name);
-  assert_status(WLM_OK, wlmi_generator_refusal(emit_generator, name, r->spec, r->limits, &reason));
-  const int yes = reason.size == 0;
-  return yes && (may_prepare || !strstr(name, "prepared=1"));
-}
-
-static wlm_status select_by_rules(case_of_rule *r, const wlm_stats *stats, wlmi_decision *decision) {
+static wlm_status select_by_rules(const wlmi_spec *spec, const wlmi_limits *limits, const wlm_stats *stats,
+                                  wlmi_use use, wlmi_decision *decision) {
   const wlmi_snapshot nothing = {0};
-  const wlmi_variant_set variants = {
-      .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = r};
-  return select_for(&nothing, stats, "p", r->spec, r->limits, &variants, decision);
+  OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, spec, limits, &list));
+  const wlmi_variant_set variants = wlmi_variants_of_list(list);
+  const wlmi_request request = {stats, use, "p", spec, limits, &variants};
+  const wlm_status status = wlmi_select(&nothing, &request, decision);
+  return status;
 }
 
 static wlmi_decision decide(const wlmi_spec *spec, const wlmi_limits *limits, const wlm_stats *stats) {
-  GET(wlmi_decision, decision, select_by_rules(&(case_of_rule){spec, limits}, stats, &decision));
+  GET(wlmi_decision, decision, select_by_rules(spec, limits, stats, WLMI_USE_MEASURED, &decision));
   return decision;
 }
 
 TEST(rules_serve_every_problem) {
-  case_of_rule r = {0};
   for (int64_t n = 1; n <= 600; n += n < 140 ? 1 : 47)
     for (int number = 0; number < 4 * KINDS; number++) {
       wlmi_spec spec = spec_of(n, number / 4);
@@ -66,10 +53,8 @@ TEST(rules_serve_every_problem) {
         if (n % heads == 0 && number & 1) spec.problem.heads = heads;
       wlm_stats stats = snapshot_stats(1000, number & 2 ? 400 : 4000000, number & 1 ? 30 : 0.1, 1);
       wlmi_decision decision;
-      r.spec = &spec;
       for (int device = 0; device < 2; device++) {
-        r.limits = device ? &emit_cuda : &emit_host;
-        if (select_by_rules(&r, &stats, &decision) != WLM_OK)
+        if (select_by_rules(&spec, device ? &emit_cuda : &emit_host, &stats, WLMI_USE_MEASURED, &decision) != WLM_OK)
           fail_msg("kind %d, n = %lld, %lld heads: %s", number / 4, (long long)n, (long long)spec.problem.heads,
                    wlm_error_detail());
         assert_int_equal(decision.step, WLMI_STEP_RULE);
@@ -82,21 +67,17 @@ TEST(rules_serve_every_problem) {
 }
 
 /* Whether the first candidate that a rule names for some kind of problem and N needs preparation. */
-static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
+static int rule_prepares(const wlmi_rule *rule) {
   char variant[WLMI_VARIANT_NAME];
   wlmi_variant value;
-  const wlmi_candidate_list *list;
-  r->limits = rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host;
   for (int64_t n = rule->max_n < 256 ? rule->max_n : 256, kind = 0; n > 0; kind++, n -= kind / KINDS, kind %= KINDS) {
     const wlmi_spec spec = spec_of(n, (int)kind);
-    r->spec = &spec;
+    const wlmi_limits *limits = rule->target == WLMI_TARGET_CUDA ? &emit_cuda : &emit_host;
+    OWN(wlmi_candidates, list, wlmi_generator_describe(emit_generator, &spec, limits, &list));
     for (int number = 0; wlmi_rule_spell(rule, &spec.problem, n, number, variant); number++) {
       assert_status(WLM_OK, wlmi_variant_parse(wlmi_generator_families(emit_generator), variant, &value));
-      if (!is_candidate(r, &value, 1)) continue;
-      assert_status(WLM_OK, wlmi_generator_describe(emit_generator, &spec, r->limits, &list));
-      const int prepares = wlmi_candidate_find(list, &value)->prepares;
-      wlmi_candidates_drop(list);
-      return prepares;
+      const wlmi_candidate *candidate = wlmi_candidate_find(list, &value);
+      if (candidate) return candidate->prepares;
     }
   }
   fail_msg("%s serves no n", rule->variant);
@@ -104,9 +85,8 @@ static int rule_prepares(case_of_rule *r, const wlmi_rule *rule) {
 }
 
 TEST(rules_that_prepare_state_how_many_calls) {
-  case_of_rule r = {0};
   for (int i = 0; i < wlmi_rule_count; i++)
-    if (rule_prepares(&r, &wlmi_rules[i]) != (wlmi_rules[i].min_calls > 1))
+    if (rule_prepares(&wlmi_rules[i]) != (wlmi_rules[i].min_calls > 1))
       fail_msg("rule %d, %s, states %lld calls", i, wlmi_rules[i].variant, (long long)wlmi_rules[i].min_calls);
 }
 
@@ -209,8 +189,6 @@ TEST(rules_are_spelled_for_every_vector) {
   rule.variant = "row_vec/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, &problem, 16, 0, variant));
   assert_string_equal(variant, "row_vec/lanes=2,vector=8");
-  assert_true(wlmi_rule_spell(&rule, &problem, 1, 0, variant));
-  assert_string_equal(variant, "row_vec/lanes=2,vector=8");
   problem.operation = WLM_SDDMM;
   assert_true(wlmi_rule_spell(&rule, &problem, 16, 0, variant));
   assert_string_equal(variant, "row_vec/lanes=4,vector=8");
@@ -218,9 +196,7 @@ TEST(rules_are_spelled_for_every_vector) {
   rule.variant = "f/lanes=16/@,vector=@";
   assert_true(wlmi_rule_spell(&rule, &problem, 7, 3, variant)); /* half of the lanes would have no column */
   assert_string_equal(variant, "f/lanes=8,vector=1");
-  rule.max_n = WLMI_NARROW; /* kernels with one lane or two serve so few columns */
-  rule.variant = "f/lanes=8/@,vector=@";
-  assert_true(wlmi_rule_spell(&rule, &problem, 8, 1, variant));
+  assert_true(wlmi_rule_spell(&rule, &problem, 8, 1, variant)); /* one lane or two serve so few columns */
   assert_string_equal(variant, "f/lanes=2,vector=4");
   assert_true(wlmi_rule_spell(&rule, &problem, 2, 2, variant));
   assert_string_equal(variant, "f/lanes=1,vector=2");
@@ -299,17 +275,12 @@ TEST(one_long_row_is_skewed) {
 /* Rows stay whole where none is long, but only if the longest row was measured. */
 TEST(an_estimated_longest_row_is_not_trusted) {
   const wlmi_spec spec = spec_of(16, PLAIN);
-  case_of_rule r = {.spec = &spec, .limits = &emit_cuda};
-  const wlmi_variant_set variants = {
-      .families = wlmi_generator_families(emit_generator), .is_valid = is_candidate, .user = &r};
-  const wlmi_snapshot nothing = {0};
   wlm_stats stats = snapshot_stats(46500, 139498, 1.2, 1);
-  wlmi_request request = {&stats, WLMI_USE_MEASURED, "p", &spec, &emit_cuda, &variants};
+  wlmi_decision decision;
   stats.longest = 60;
-  GET(wlmi_decision, decision, wlmi_select(&nothing, &request, &decision));
+  assert_status(WLM_OK, select_by_rules(&spec, &emit_cuda, &stats, WLMI_USE_MEASURED, &decision));
   assert_memory_equal(decision.variant, "row_vec/", 8);
-  request.use = WLMI_USE_ESTIMATED;
-  assert_status(WLM_OK, wlmi_select(&nothing, &request, &decision));
+  assert_status(WLM_OK, select_by_rules(&spec, &emit_cuda, &stats, WLMI_USE_ESTIMATED, &decision));
   assert_memory_equal(decision.variant, "merge_path/", 11);
 }
 
@@ -325,6 +296,40 @@ TEST(short_rows_of_a_gradient_take_few_lanes) {
     const wlmi_spec spec = spec_of(64, GRADIENT);
     const wlm_stats stats = snapshot_stats(50000, 50000 * cases[i].longest, 0, 1);
     assert_string_equal(decide(&spec, &emit_cuda, &stats).variant, cases[i].variant);
+  }
+}
+
+/* Rows of a gradient stay whole where they are even, and always where they are sampled, for which no kernel splits
+ * them. */
+TEST(skewed_rows_of_a_gradient_are_split) {
+  static const struct sddmm {
+    int kind;
+    double cv;
+    const char *variant;
+  } cases[] = {{GRADIENT, .7, "sddmm_row/lanes=16,vector=4,batch=8"},
+               {GRADIENT, .9, "sddmm_nnz/share=8,lanes=8,vector=4,batch=4"},
+               {SAMPLED_SDDMM, .9, "sddmm_row/lanes=16,vector=4,batch=8"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_spec spec = spec_of(64, cases[i].kind);
+    const wlm_stats stats = snapshot_stats(50000, 450000, cases[i].cv, 1);
+    assert_string_equal(decide(&spec, &emit_cuda, &stats).variant, cases[i].variant);
+  }
+}
+
+/* Gradients on a host and transposes of sampled matrices have one family, which no rule names. */
+TEST(an_operation_with_one_family_needs_no_rule) {
+  static const struct only {
+    int kind;
+    const wlmi_limits *limits;
+    int64_t n;
+    const char *variant;
+  } cases[] = {{GRADIENT, &emit_host, 64, "sddmm_host/nonzeros=1024,ahead=16"},
+               {SAMPLED_TRANSPOSE, &emit_cuda, 64, "row_kept/lanes=16,vector=4,batch=4"},
+               {SAMPLED_TRANSPOSE, &emit_cuda, 17, "row_kept/lanes=16,vector=1,batch=4"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const wlmi_spec spec = spec_of(cases[i].n, cases[i].kind);
+    const wlm_stats stats = snapshot_stats(50000, 300000, 1, 1);
+    assert_string_equal(decide(&spec, cases[i].limits, &stats).variant, cases[i].variant);
   }
 }
 
