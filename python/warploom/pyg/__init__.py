@@ -159,4 +159,5 @@ def report(*, reset: bool = False, orders: bool = False) -> dict[str, dict[str, 
     return calls
 
 
+_compiled.find_graphs()  # an exported program runs without a call of `enable`
 _compiled.leave_alone()  # here and not in the first step, since it takes milliseconds

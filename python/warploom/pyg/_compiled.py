@@ -253,10 +253,14 @@ def leave_alone() -> None:
             skip_frames(module, public)
 
 
-def install() -> None:
+def find_graphs() -> None:
     """Let ops find the graphs of edge lists."""
     _edges.finder = _find
     _registered.counts = counts
+
+
+def install() -> None:
+    """Give layers and edge lists what compiled code calls."""
     _names.print_without_elements()
     _names.install()
     MessagePassing._warploom_hold = _warploom_hold

@@ -3,6 +3,9 @@
 import copy
 import gc
 import io
+import os
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -613,6 +616,25 @@ def test_export(layer, strict):
         x, edges = torch.randn(nodes, 6), edges_of(nodes, nodes, 5 * nodes)
         torch.testing.assert_close(loaded(x, edges), expected(x, edges), rtol=1e-4, atol=1e-5)
     assert reasons() == {"warploom": 4}
+
+
+def test_an_exported_program_needs_only_the_import(tmp_path):
+    expected, converted = models(lambda: Model(LAYERS["gcn"]).eval())
+    given = torch.randn(NODES, 6), edges_of()
+    with torch.no_grad():
+        torch.export.save(torch.export.export(converted, given), tmp_path / "model.pt2")
+        torch.save((given, expected(*given)), tmp_path / "tensors.pt")
+    code = """
+import torch, warploom.pyg
+given, expected = torch.load("tensors.pt")
+out = torch.export.load("model.pt2").module()(*given)
+torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-5)
+assert warploom.pyg.report() == {"GCNConv": {"warploom": 2}}, warploom.pyg.report()
+"""
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    ended = subprocess.run(command, env=found, cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def check_op(operation, how, to_source, options, numbers, operands):
