@@ -175,6 +175,16 @@ def test_arguments_of_all_kinds(cuda):
     assert run.__name__ == "step"
 
 
+@pytest.mark.parametrize("shape, dtype", [(12, "int64"), ((3, 4), "int64"), ((2, 6), "float32")])
+def test_only_an_edge_index_is_part_of_the_capture(shape, dtype, cuda):
+    first = torch.arange(12).reshape(shape).to(getattr(torch, dtype))
+    run = wt.capture(lambda given: given * 2, warmup=1)
+    others = [first + at for at in range(5)]  # all alive, so that no two have the same address
+    for given in others:
+        torch.testing.assert_close(run(given), given * 2)
+    assert [graph.replays for graph in cuda.graphs] == [4]
+
+
 def test_graphs_are_known_by_their_values(cuda):
     edge_index = inputs()[1]
     graph = wt.Graph.from_edge_index(edge_index, torch.ones(30), rows=NODES, cols=NODES)
