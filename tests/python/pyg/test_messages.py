@@ -315,6 +315,14 @@ def shapes(self, x_i, x_j):
     return both.squeeze(1).unsqueeze(-2).squeeze() + x_j.repeat(1, 2)[..., 4:12]
 
 
+def computes_with_joined(self, x_i, x_j):
+    return torch.cat([x_i, x_j], -1).sigmoid()
+
+
+def part_of_joined(self, x_i, x_j):
+    return torch.cat([x_i, x_j.square()], -1)[..., 4:12] * x_j
+
+
 def parameters(self, x_i, x_j):
     bias = self.lin.bias
     ratio = bias / (2 + x_i.abs() + x_j.abs()) - (x_i + x_j) / (2 + bias)
@@ -342,7 +350,7 @@ def options(self, x_i, x_j):
     [
         *(relu_of_both, in_place, heads, halves, shared, of_edges, of_one_end, clamped),
         *(clamped_above, mean_of_line, numbers, copies, narrow_in_place, shapes, parameters),
-        *(one_end_twice, map_of_a_difference, options),
+        *(one_end_twice, map_of_a_difference, options, computes_with_joined, part_of_joined),
     ],
 )
 @pytest.mark.parametrize("aggr", ["sum", "max"])
@@ -399,6 +407,18 @@ def test_numbers_change_no_type(number, dtype):
     scale = expected.abs().max()
     torch.testing.assert_close(found / scale, expected / scale, rtol=0, atol=2e-2)
     assert warploom.pyg.report() == {"Own": {"warploom": 1}}
+
+
+def widened(self, x_j):
+    return x_j.float() * 2
+
+
+def test_features_of_a_type_that_no_kernel_reads():
+    layer, x = own(widened), draw(NODES, 8).to(torch.float8_e5m2)
+    expected = layer(x, graph())
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(x, graph()), expected)
+    assert warploom.pyg.report() == {"Own": {"features of type torch.float8_e5m2": 1}}
 
 
 def branches(self, x_j):
