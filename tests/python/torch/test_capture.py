@@ -270,6 +270,17 @@ def test_edges_without_an_argument(is_view, cuda):
     assert run.captures == 2
 
 
+def test_a_replay_counts_its_writes(cuda):
+    """What is made of a tensor is made again where the tensor has another version."""
+    sums, ones = torch.zeros(3), torch.ones(3)
+    run = wt.capture(lambda x: sums.add_(x).clone(), warmup=1)
+    for calls in range(1, 5):
+        before = sums._version
+        torch.testing.assert_close(run(ones), calls * ones)
+        assert sums._version > before
+    assert run.captures == 1
+
+
 def test_dropout_stays_random(cuda):
     generator = torch.Generator()  # a GPU has one of its own
 
