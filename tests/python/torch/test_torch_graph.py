@@ -265,6 +265,15 @@ def test_inference_mode_and_then_training(once, device):
     results(csr)
 
 
+def test_the_edges_that_a_graph_was_made_from(device):
+    edges = torch.tensor([[2, 0, 1, 3, 0], [1, 1, 0, 3, 3]], device=device)
+    graph = Graph.from_edge_index(edges, rows=4, cols=4)
+    with torch.inference_mode():
+        made = graph.edge_index()
+    assert torch.equal(made, edges) and graph.edge_index() is made
+    assert not made.is_inference()  # PyTorch counts no writes to such a tensor
+
+
 def test_copies(device):
     graph = Graph.from_edge_index(
         torch.randint(0, 6, (2, 20), device=device), torch.rand(20, device=device), rows=6, cols=6
