@@ -413,12 +413,13 @@ def widened(self, x_j):
     return x_j.float() * 2
 
 
-def test_features_of_a_type_that_no_kernel_reads():
-    layer, x = own(widened), draw(NODES, 8).to(torch.float8_e5m2)
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.int64])
+def test_features_of_a_type_that_no_kernel_reads(dtype):
+    layer, x = own(widened), (4 * draw(NODES, 8)).to(dtype)
     expected = layer(x, graph())
     with warploom.pyg.accelerate():
         torch.testing.assert_close(layer(x, graph()), expected)
-    assert warploom.pyg.report() == {"Own": {"features of type torch.float8_e5m2": 1}}
+    assert warploom.pyg.report() == {"Own": {f"features of type {dtype}": 1}}
 
 
 def branches(self, x_j):
