@@ -291,6 +291,21 @@ def test_gat(once, heads, features, has_values):
     )
 
 
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        (draw(ROWS, 6)[:, :3], draw(COLS, 6, seed=2)[:, 3:]),  # halves of one map
+        (draw(ROWS, 6)[:, :3], draw(COLS, 3, seed=2)),
+        (draw(3, ROWS).t(), draw(3, COLS, seed=2).t()),
+        (draw(ROWS, 1).expand(-1, 3), draw(COLS, 1, seed=2).expand(-1, 3)),
+    ],
+)
+def test_terms_of_gat_in_any_memory(left, right):
+    graph, b = graph_of(), draw(COLS, 3, 5)
+    wanted = expected(graph, b, gat_scores(graph, left, right, None))
+    torch.testing.assert_close(wt.gat(graph, b, left, right), wanted)
+
+
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("score", ["gat", "gatv2"])
 def test_bias(once, score):
