@@ -114,6 +114,13 @@ def _strided(values: torch.Tensor) -> torch.Tensor:
     return values.clone() if values.requires_grad else values.detach()
 
 
+def _shared_copy(tensor: torch.Tensor) -> torch.Tensor:
+    """The same in shared memory, of the same class; it requires a gradient if the tensor does."""
+    copy = tensor.detach().clone()
+    copy.share_memory_()  # type: ignore[no-untyped-call]
+    return torch.Tensor._make_subclass(type(tensor), copy, tensor.requires_grad)
+
+
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
     """Raise what is wrong with the tensors of a graph; texts cost more time than checks."""
     for name, tensor in (("rowptr", rowptr), ("colind", colind)):
@@ -401,6 +408,27 @@ class Graph:
         )
 
     # ---- copies ----------------------------------------------------------------------
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        ForkingPickler.register(cls, cls._reduce_for_process)
+
+    def _reduce_for_process(self) -> tuple[Any, ...]:
+        """A pickle for another process, with copies of the tensors in shared memory.
+
+        PyTorch moves the memory of tensors that it sends. A queue does so in a thread of its own,
+        while this one may multiply by them.
+        """
+        reduced: Any = self.__reduce_ex__(2)
+        state: dict[str, Any] = dict(reduced[2])
+        for name in ("rowptr", "colind", "perm"):
+            tensor = state[name]
+            if tensor is not None and not tensor.is_shared():
+                state[name] = self._keep(f"shared {name}", functools.partial(_shared_copy, tensor))
+        values = state["values"]
+        if values is not None and values.is_leaf and not values.is_shared():
+            state["values"] = _shared_copy(values)
+        return reduced[0], reduced[1], state
 
     def _apply(self, function: Any) -> Graph:
         def call(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -875,6 +903,10 @@ class OnceGraph(Graph):
     def held(self) -> tuple[Any, int, int]:
         return self._held
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is a Graph, whose tensors lie apart."""
+        return Graph.__new__, (Graph,), self.__getstate__()
+
     def divide_used_rows(self, x: torch.Tensor) -> torch.Tensor:
         is_wide = x.dtype is torch.float64
         if (
@@ -893,21 +925,5 @@ class OnceGraph(Graph):
         return super().divide_used_rows(x)
 
 
-def _reduce_for_process(graph: Graph) -> tuple[Any, ...]:
-    """A pickle for another process, with copies of the pattern in shared memory.
-
-    PyTorch moves the memory of tensors that it sends. A queue does so in a thread of its own, while
-    this one may multiply by them.
-    """
-    state = graph.__getstate__()
-    for name in ("rowptr", "colind", "perm"):
-        tensor = state[name]
-        if tensor is not None and not tensor.is_shared():
-            copy = graph._keep(f"shared {name}", tensor.clone)
-            copy.share_memory_()  # type: ignore[no-untyped-call]
-            state[name] = copy
-    return Graph.__new__, (Graph,), state
-
-
-ForkingPickler.register(Graph, _reduce_for_process)
+ForkingPickler.register(Graph, Graph._reduce_for_process)
 torch.serialization.add_safe_globals([Graph])  # for torch.load(weights_only=True)

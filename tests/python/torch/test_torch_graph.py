@@ -410,21 +410,61 @@ def test_memory_of_a_used_graph_moves(device):
         spmm(graph, torch.ones(7, 4, device=device))
 
 
-def test_a_graph_that_is_sent_stays_in_its_place():
+class Named(Graph):
+    """A graph of a user's own class."""
+
+
+TENSORS = "rowptr", "colind", "perm", "values"
+
+
+def places_of(graph):
+    tensors = [getattr(graph, name) for name in TENSORS]
+    return [None if one is None else one.data_ptr() for one in tensors]
+
+
+@pytest.mark.parametrize("kind", [Graph, Named])
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("requires_grad", [None, False, True])
+def test_a_graph_that_is_sent_stays_in_its_place(kind, once, requires_grad):
     """A queue sends it in a thread of its own, beside a product that reads its memory."""
     queue = torch.multiprocessing.get_context("fork").SimpleQueue()
     edges = torch.tensor([[6, 0, 3, 3], [1, 0, 5, 2]])
-    kept, once = (Graph.from_edge_index(edges, rows=7, cols=7, once=once) for once in (False, True))
-    for one in (kept, kept, once):
-        expected = spmm(one, torch.ones(7, 4))
-        tensors = one.rowptr, one.colind, one.perm
-        addresses = [tensor.data_ptr() for tensor in tensors]
-        queue.put(one)
+    graph = kind.from_edge_index(edges, rows=7, cols=7, once=once)
+    if requires_grad is not None:
+        graph.values = torch.nn.Parameter(torch.rand(4), requires_grad=requires_grad)
+    expected, places = spmm(graph, torch.ones(7, 4)), places_of(graph)
+    for _ in range(2):
+        queue.put(graph)
         there = queue.get()
-        assert [tensor.data_ptr() for tensor in tensors] == addresses
-        assert there.rowptr.is_shared() and there.colind.is_shared() and there.perm.is_shared()
-        assert there.once == one.once
+        assert places_of(graph) == places
+        assert type(there) is kind and there.once == once
+        if requires_grad is None:
+            assert there.values is None
+        else:
+            assert type(there.values) is torch.nn.Parameter
+            assert there.values.requires_grad == requires_grad
         close(spmm(there, torch.ones(7, 4)), expected, torch.float32)
+        places_there = places_of(there)  # in shared memory, where the next queue leaves it
+        queue.put(there)
+        close(spmm(queue.get(), torch.ones(7, 4)), expected, torch.float32)
+        assert places_of(there) == places_there
+
+
+def test_values_that_are_shared_are_sent_without_a_copy():
+    queue = torch.multiprocessing.get_context("fork").SimpleQueue()
+    graph = random_graph(9, 7, 20)
+    graph.values = torch.ones(20).share_memory_()
+    queue.put(graph)
+    queue.get().values.fill_(3)
+    assert (graph.values == 3).all()
+
+
+def test_copies_of_graphs_for_one_use_are_graphs():
+    graph = random_graph(9, 7, 20, once=True).diagonal()
+    b = torch.rand(9, 4)
+    for made in (copy.copy(graph), copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+        assert made.once
+        close(spmm(made, b), b, torch.float32)
 
 
 class OneGraph(torch.utils.data.Dataset):
