@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from warploom import _arguments
+from warploom._forks import renewed
 from warploom._native import ffi as ffi
 from warploom._native import lib as lib
 
@@ -136,14 +137,13 @@ _contexts: dict[str, Context] = {}
 _open: weakref.WeakSet[Context] = weakref.WeakSet()  # also those of warploom.torch
 _files: dict[str, Any] = {}  # fields of wlm_context_options
 _layers: list[Any] = []  # paths
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 _forked = False
 
 
 def _after_fork() -> None:
     """Mark GPUs as unusable in a child of fork, which cannot use the parent's CUDA contexts."""
-    global _forked, _lock
-    _lock = threading.Lock()
+    global _forked
     if any(context.device != "host" for context in _open):
         _forked = True
 

@@ -12,6 +12,7 @@ import numpy as np
 from warploom import _arrays
 from warploom._arguments import flag, integer
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES, Array
+from warploom._forks import renewed
 from warploom._library import check, context, ffi, lib, new, own
 
 
@@ -86,7 +87,7 @@ class Matrix:
         self._data = self._value_array(data, "data", stream)
         if flag("check", check) and self.device == "host":
             _check_pattern(np_view(indptr), np_view(indices), self.nnz, self.shape[1], base)
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._handle: Any = None
         self.plain: dict[Any, Any] = {}  # of `_plain`
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warploom import _arguments, _arrays, _plain
 from warploom._arrays import INDEX_TYPES
+from warploom._forks import renewed
 from warploom._library import check, context, ffi, lib, new, own, text
 from warploom._matrix import as_matrix
 from warploom._problem import Options, Problem
@@ -345,6 +346,10 @@ class _Runs:
     """Counts the calls of a plan that are running: within `with` one more."""
 
     def __init__(self) -> None:
+        self._at_fork_reinit()
+        renewed(self)
+
+    def _at_fork_reinit(self) -> None:
         self._lock = threading.Lock()
         self._count = 0
 

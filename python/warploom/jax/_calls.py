@@ -22,6 +22,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
 from warploom._arrays import DENSE_TYPES, INDEX_TYPES
+from warploom._forks import renewed
 from warploom._library import check, context, ffi, lib, logger, new
 from warploom._problem import Problem
 
@@ -174,7 +175,7 @@ def _register() -> None:
         jax.ffi.register_ffi_target(target, capsule, platform)
 
 
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 
 
 def _key(request: Request) -> int:

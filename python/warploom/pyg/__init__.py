@@ -23,6 +23,7 @@ import torch_geometric
 from torch_geometric.nn import MessagePassing
 
 from warploom import _arguments
+from warploom._forks import renewed
 from warploom.pyg import _compiled, _install, _names, _switch
 from warploom.pyg._padded import padded
 from warploom.torch import Sampling
@@ -32,7 +33,7 @@ __all__ = ["accelerate", "convert", "disable", "enable", "padded", "report"]
 
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
-_lock = threading.RLock()
+_lock = renewed(threading.RLock())
 _installed = False
 _sampled: list[torch_sampling | None] = []  # of each `enable` that was not disabled
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -167,6 +168,7 @@ def _served(
 
 # The layers whose kernels are being compiled.
 _compiling: WeakKeyDictionary[MessagePassing, _later.Job] = WeakKeyDictionary()
+os.register_at_fork(after_in_child=_compiling.clear)  # a child does not have those threads
 
 
 def _compiled_meanwhile(layer: MessagePassing) -> str | None:

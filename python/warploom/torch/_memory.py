@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from warploom._forks import renewed
 from warploom.torch._capture import step_of_thread
 from warploom.torch._internals import is_transformed
 from warploom.torch._state import Content, Made, Tensors, TensorState, used
@@ -55,7 +56,7 @@ class Memory:
 
 
 entries: dict[_Key, Memory] = {}  # the oldest come first
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 # Graphs end while the modules that free them are still there.
 atexit.register(entries.clear)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from warploom import _library
+from warploom._forks import renewed
 from warploom._library import check, fail, new
 from warploom._native import ffi, lib
 from warploom._plan import Expected, Handle, expected_time
@@ -194,7 +195,8 @@ _new = ffi.new
 _bind_like = lib.warploom_bind_like
 _run = lib.warploom_run
 _steps = lib.warploom_steps
-lock = threading.RLock()  # held while contexts, matrices, and plans of moved ones are created
+# Held while contexts, matrices, and plans of moved ones are created.
+lock = renewed(threading.RLock())
 _locks: dict[Any, Any] = {}  # by matrices and request, while threads make this plan
 
 
@@ -209,13 +211,7 @@ def lock_of(matrices: Any, request: Any) -> Iterator[None]:
         _locks.pop(key, None)
 
 
-def _after_fork() -> None:
-    global lock
-    lock = threading.RLock()
-    _locks.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_locks.clear)
 
 
 # ---- matrices and plans --------------------------------------------------------------

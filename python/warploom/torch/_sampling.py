@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_modules
 
 from warploom import _arguments
+from warploom._forks import renewed
 from warploom._problem import SAMPLES
 from warploom.torch._graph import Graph
 from warploom.torch._plan import Sample
@@ -266,7 +267,7 @@ class _Thread(threading.local):
 _thread = _Thread()
 # What decides the sample of a product; None = no setting is in use.
 chosen: Callable[[Graph, Tensor, Tensor | None, str, str], tuple[Sample, int] | None] | None = None
-_lock = threading.RLock()
+_lock = renewed(threading.RLock())
 _in_use: list[Any] = []  # `chosen` of each `using` that has not ended
 
 

@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 import torch
 
+from warploom._forks import renewed
 from warploom._native import ffi, lib
 
 Tensors = tuple[Optional[torch.Tensor], ...]
@@ -149,9 +150,12 @@ class _Used:
     states: list[tuple[TensorState, Any]] | None = None
     recorders = 0
 
+    def _at_fork_reinit(self) -> None:
+        self.states, self.recorders = None, 0
 
-used = _Used()
-_lock = threading.Lock()
+
+used = renewed(_Used())
+_lock = renewed(threading.Lock())
 
 
 @contextmanager

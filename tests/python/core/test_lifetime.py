@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import threading
 import weakref
 
@@ -11,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import warploom
+from forked import in_a_child, in_another_thread
 from warploom import _library
 
 A = sp.random(300, 200, 0.05, format="csr", dtype=np.float32, random_state=1)
@@ -151,25 +151,6 @@ def test_rebind_is_refused_during_a_call():
     plan.rebind(A)
 
 
-def in_a_child(work):
-    """Run work() in a child of fork; returns its text, or that of its exception."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        try:
-            text = work()
-        except BaseException as error:
-            text = f"{type(error).__name__}: {error}"
-        os.write(write, text.encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        text = pipe.read()
-    assert os.waitpid(child, 0)[1] == 0
-    return text
-
-
 def test_the_host_works_in_a_child():
     plan = warploom.Plan(A, 8)
     plan(B)
@@ -183,6 +164,25 @@ def test_the_host_works_in_a_child():
         return "works"
 
     assert in_a_child(work) == "works"
+
+
+def test_locks_of_other_threads_are_free_in_a_child():
+    matrix = warploom.Matrix(A)
+    plan = warploom.Plan(matrix, 8)
+
+    def work():
+        assert np.allclose(warploom.spmm(matrix, B), C, atol=1e-5)
+        assert np.allclose(plan(B), C, atol=1e-5)
+        assert warploom.Plan(A, 5).n == 5
+        with pytest.raises(RuntimeError, match="configure: a device is open"):
+            warploom.configure()
+        plan.close()
+        return "works"
+
+    for lock in (_library._lock, matrix._lock, plan._runs._lock, plan._runs):
+        with in_another_thread(lock):
+            assert in_a_child(work) == "works"
+    assert np.allclose(plan(B), C, atol=1e-5)
 
 
 def test_cuda_in_a_child_is_refused(monkeypatch):

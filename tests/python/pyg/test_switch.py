@@ -6,7 +6,9 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
+from concurrent import futures
 
 import pytest
 import torch
@@ -30,9 +32,10 @@ from torch_geometric.nn import (
 from torch_geometric.nn.conv import cheb_conv, gcn_conv
 
 import warploom.pyg
+from forked import in_a_child, in_another_thread
 from small_graphs import edges, features
-from warploom.pyg import _edge_lists, _norm, _sorted
-from warploom.torch import _memory
+from warploom.pyg import _edge_lists, _norm, _propagate, _sorted
+from warploom.torch import Graph, _memory, _sampling, _state, spmm
 from warploom.torch._memory import memory_of
 
 
@@ -722,6 +725,52 @@ def test_another_stream():
                 found = layer(x, edge_index)
             torch.cuda.synchronize()
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+LOCKS = {
+    f"{module}.{name}": (module, name)
+    for module in sorted(sys.modules)
+    if module.partition(".")[0] == "warploom"
+    for name, value in vars(sys.modules[module]).items()
+    if isinstance(value, (type(threading.Lock()), type(threading.RLock())))
+}
+
+
+@pytest.mark.parametrize("lock", [*LOCKS, "a recorded step"])
+def test_a_child_of_fork_waits_for_no_other_thread(lock):
+    layer, (x, edge_index) = GCNConv(8, 3), (features(30), edges(120))
+    graph = Graph.from_edge_index(edge_index, rows=30, cols=30)
+    expected = layer(x, edge_index).detach()
+    spmm(graph, x)
+
+    def work():
+        torch.set_num_threads(1)  # PyTorch itself would wait for threads of OpenMP
+        with warploom.pyg.accelerate(), torch.no_grad():
+            for given in (edge_index, edge_index.clone()):
+                assert torch.allclose(layer(x, given), expected, atol=1e-5)
+        spmm(graph, torch.cat([x, x], 1))
+        spmm(Graph.from_edge_index(edge_index.clone(), rows=30, cols=30), x)
+        assert _state.used.states is None
+        with _state.recorded(), _sampling.Follower(bool, bool):
+            return str(warploom.pyg.report()["GCNConv"]["warploom"])
+
+    module, name = LOCKS.get(lock, (None, None))
+    held = _state.recorded() if module is None else getattr(sys.modules[module], name)
+    with in_another_thread(held):
+        assert in_a_child(work) == "2"
+
+
+def test_a_child_of_fork_waits_for_no_kernel_of_its_parent():
+    layer = SimpleConv()
+    _propagate._compiling[layer] = (futures.Future(),)  # compiles for a GPU
+
+    def work():
+        torch.set_num_threads(1)
+        with warploom.pyg.accelerate():
+            layer(features(30), edges(120))
+        return str(warploom.pyg.report()["SimpleConv"])
+
+    assert in_a_child(work) == "{'warploom': 1}"
 
 
 def test_the_interpreter_ends_in_silence():
