@@ -118,7 +118,7 @@ def _shared_copy(tensor: torch.Tensor) -> torch.Tensor:
     """The same in shared memory, of the same class; it requires a gradient if the tensor does."""
     copy = tensor.detach().clone()
     copy.share_memory_()  # type: ignore[no-untyped-call]
-    return torch.Tensor._make_subclass(type(tensor), copy, tensor.requires_grad)
+    return copy.as_subclass(type(tensor)).requires_grad_(tensor.requires_grad)
 
 
 def _refuse_pattern(rowptr: torch.Tensor, colind: torch.Tensor) -> None:
