@@ -3,9 +3,10 @@
  * types. */
 #include "runtime/cuda/nvrtc.h"
 #include "support/emit_fixture.h"
+#include "support/seed.h"
 #include "support/test.h"
 
-enum { STEPS = 3 }; /* candidates of each family */
+enum { STEPS = 3, ONE_IN = 3 }; /* candidates of each family; of these a run checks one in three */
 
 static const struct problem {
   int64_t n;
@@ -73,6 +74,7 @@ static int check_families(const struct problem *p) {
               .reduce = p->reduce, .want_argmax = p->argmax, .transpose = p->transpose, .dense_type = p->type);
   wlm_csr csr = CSR(.value_type = p->type, .values = &csr);
   wlmi_limits limits = emit_cuda;
+  char text[2 * WLMI_VARIANT_NAME];
   int more = 0;
   limits.arch = p->arch;
   GET(wlmi_spec, spec, wlmi_spec_make(&problem, &csr, &spec));
@@ -80,8 +82,11 @@ static int check_families(const struct problem *p) {
   for (int64_t i = 0, end; i < list->count; i = end) {
     for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
       end++;
-    for (int64_t k = 0; k < STEPS && k < end - i; k++)
-      more += check(list->candidates[i + k * (end - i - 1) / (STEPS - 1)].variant, &spec, &limits);
+    for (int64_t k = 0; k < STEPS && k < end - i; k++) {
+      const char *variant = list->candidates[i + k * (end - i - 1) / (STEPS - 1)].variant;
+      snprintf(text, sizeof text, "batch %d of sm_%d: %s", (int)(p - problems), p->arch, variant);
+      if (test_is_drawn(text, ONE_IN)) more += check(variant, &spec, &limits);
+    }
   }
   return more;
 }

@@ -6,6 +6,7 @@
 
 #include "core/csr/transpose.h"
 #include "core/problem/element.h"
+#include "core/problem/spec_key.h"
 #include "core/reference/gradient.h"
 #include "core/reference/reference.h"
 #include "generator/generator.h"
@@ -13,6 +14,7 @@
 #include "support/defaults.h"
 #include "support/drawn.h"
 #include "support/own.h"
+#include "support/seed.h"
 
 enum { GAP = 3, PRODUCTS = 3 };
 
@@ -262,21 +264,26 @@ static void run_plan(calculation *q, const wlm_matrix *matrix, const char *varia
   q->device->ops->release(q->device, prepared);
 }
 
-/* A candidate of each family. */
-static int run_families(calculation *q, const wlm_matrix *matrix, const array *before, test_random *random) {
-  int plans = 0;
+/* A candidate of each family, or of those that this run draws. Returns the number of all families. */
+static int run_families(calculation *q, const wlm_matrix *matrix, const array *before, test_random *random,
+                        int one_in) {
+  char key[WLMI_SPEC_KEY], text[WLMI_SPEC_KEY + 2 * WLMI_VARIANT_NAME];
+  int families = 0;
   GET(wlmi_spec, spec, wlmi_spec_make(&q->problem, &q->csr, &spec));
   OWN(wlmi_candidates, list,
       wlmi_generator_describe(wlmi_context_generator(q->context), &spec, &q->device->info.limits, &list));
-  for (int64_t i = 0, end; i < list->count; i = end, plans++) {
+  wlmi_spec_key(&spec, key);
+  for (int64_t i = 0, end; i < list->count; i = end, families++) {
     for (end = i + 1; end < list->count && list->candidates[end].value.family == list->candidates[i].value.family;)
       end++;
     const char *variant = list->candidates[i + (int64_t)test_draw(random, (uint64_t)(end - i))].variant;
+    snprintf(text, sizeof text, "%s %s n=%lld %s", q->device->info.kind, variant, (long long)q->problem.n, key);
+    if (!test_is_drawn(text, one_in)) continue;
     to_device(before);
     run_plan(q, matrix, variant);
     check_results(q, before, variant);
   }
-  return plans;
+  return families;
 }
 
 /* An SDDMM has alpha and beta alone. */
@@ -347,10 +354,10 @@ static void begin(calculation *q, const strided_layout *layout, test_random *ran
 }
 
 int strided_check(wlm_context *context, const strided_product *product, const strided_layout *layout, int64_t n,
-                  int families, uint64_t seed) {
+                  int one_in, uint64_t seed) {
   static calculation q;
   test_random random = {seed * 0x9E3779B97F4A7C15u | 1};
-  int plans = 1;
+  int families = 1;
   q = (calculation){.product = product, .context = context, .device = wlmi_context_device(context)};
   q.problem = problem_of(product, layout, n);
   begin(&q, layout, &random);
@@ -361,8 +368,8 @@ int strided_check(wlm_context *context, const strided_product *product, const st
   check_results(&q, &before, "wlm_spmm");
   check_gradients(&q);
   GET(wlm_matrix *, matrix, wlm_matrix_create(context, &q.csr, NULL, &matrix));
-  if (families) {
-    plans = run_families(&q, matrix, &before, &random);
+  if (one_in) {
+    families = run_families(&q, matrix, &before, &random, one_in);
   } else {
     to_device(&before);
     run_plan(&q, matrix, NULL);
@@ -372,5 +379,5 @@ int strided_check(wlm_context *context, const strided_product *product, const st
   free(before.host);
   array *const all[] = {&q.b, &q.c, &q.values, &q.bias, &q.rowptr, &q.colind, &q.x, &q.argmax, &q.db, &q.dvalues};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_end(all[i]);
-  return plans;
+  return families;
 }

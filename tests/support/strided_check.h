@@ -28,9 +28,8 @@ typedef struct strided_layout {
 enum { STRIDED_LAYOUTS = 8 };
 extern const strided_layout strided_layouts[STRIDED_LAYOUTS];
 
-/* Checks a product in a layout by wlm_spmm, and by a plan with one variant of each family, which the seed draws, or
- * with the chosen kernel where `families` is 0. Returns the number of plans. Fails the running test where a number is
- * wrong.
- */
+/* Checks a product in a layout by wlm_spmm, and by plans: with a variant, which `seed` draws, of one family in `one_in`
+ * (support/seed.h), or with the chosen kernel where that is 0. Returns the number of families. Fails the running test
+ * where a number is wrong. */
 int strided_check(wlm_context *context, const strided_product *product, const strided_layout *layout, int64_t n,
-                  int families, uint64_t seed);
+                  int one_in, uint64_t seed);
