@@ -366,7 +366,7 @@ wlm_status wlmi_context_load(wlm_context *context, const wlmi_wanted *wanted, wl
   wlmi_spec least;
   sought s;
   if (is_builtin(wanted)) {
-    const wlmi_exported_kernel *kernel;
+    const wlmi_exported_kernel *kernel = NULL;
     WLM_CHECK(find_builtin(context, wanted->spec, &kernel));
     return wlmi_linked_load(context, kernel, loaded);
   }
