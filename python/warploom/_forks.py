@@ -1,4 +1,7 @@
-"""What holds locks, in a child of fork: the child has none of the threads that took them."""
+"""Locks and what they protect, made anew in each child of fork.
+
+A child has none of the threads that held a lock in its parent.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ import os
 import weakref
 from typing import Any, TypeVar
 
-_Any = TypeVar("_Any")
+_T = TypeVar("_T")
 _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def renewed(one: _Any) -> _Any:
-    """A lock that is free in each child of fork, or an object with `_at_fork_reinit`, as locks
-    have."""
+def renewed(one: _T) -> _T:
+    """Return a lock that each child of fork frees, or an object with `_at_fork_reinit`."""
     _renewed.add(one)
     return one
 

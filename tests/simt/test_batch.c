@@ -1,5 +1,5 @@
-/* Batches on the simt shim: emitted CUDA of one candidate of each family, for products of every kind, and batches in
- * every layout. */
+/* Batches on the simt shim: emitted CUDA of one candidate of each family that a run draws, for products of every kind,
+ * and batches in every layout. */
 #include "runtime/context.h"
 #include "simt/shim/simt_device.h"
 #include "support/strided_check.h"

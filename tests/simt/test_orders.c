@@ -35,7 +35,7 @@ TEST(every_request_without_a_compiler) {
   orders_check(bare, 16, 52);
 }
 
-/* Each product with orders and batches of its own, by one kernel of each family. */
+/* Each product with orders and batches of its own, by one kernel of each family that this run draws. */
 TEST_BETWEEN(every_family, begin, end) {
   static const int layouts[] = {0, 6, 1, 2, 7};
   int families = 0;
