@@ -1,7 +1,7 @@
 """What PyG's layers make of an edge_index in each step: computed once and found again.
 
-These are the norms of gcn_norm and of ChebConv, edge lists with or without self loops, and those of
-relations. As the same tensor at each step, such a list is sorted once (`_sorted`). Layers whose
+These are the norms of gcn_norm and of ChebConv, and edge lists with or without self loops. As the
+same tensor at each step, such a list is sorted once (`_sorted`). Layers whose
 message is left to PyG make them as PyG does.
 """
 
@@ -33,10 +33,10 @@ from torch_geometric.utils import add_self_loops, degree, remove_self_loops
 
 from warploom.pyg import _norm
 from warploom.pyg._checks import Refused, check_layer
-from warploom.pyg._names import LAPLACIAN, LOOPS, MASKED, NORM, modules_with
+from warploom.pyg._names import LAPLACIAN, LOOPS, NORM, modules_with
 from warploom.pyg._switch import passing, replace, running
 from warploom.torch._internals import is_plain, recordable
-from warploom.torch._memory import Memory, is_capturing, memory_of
+from warploom.torch._memory import Memory, memory_of
 
 # Layers besides GCNConv that add features times weights which gcn_norm made.
 _SUMS = (APPNP, FAConv, GCN2Conv, MixHopConv, PDNConv, SGConv, SSGConv)
@@ -70,12 +70,12 @@ def with_loops_noted(layer: MessagePassing, run: Callable[..., Any], *args: Any)
         del _appended[start:]
 
 
-def _memory(edge_index: Any) -> Memory | None:
+def memory_of_layer(edge_index: Any) -> Memory | None:
     """What a layer that runs on warploom has made of its edges."""
     return memory_of(edge_index) if _is_own(edge_index) else None
 
 
-def _remembered(
+def remembered(
     memory: Memory, key: Any, edge_index: Tensor, weight: Tensor | None, compute: Callable[[], Any]
 ) -> Any:
     """The edges and weights that `compute` makes, or has made, of edges and constant weights."""
@@ -198,13 +198,13 @@ def _laplacian(
         and not isinstance(lambda_max, Tensor)
         and (edge_weight is None or not (edge_weight.requires_grad or edge_weight.is_inference()))
     ):
-        memory = _memory(edge_index)
+        memory = memory_of_layer(edge_index)
     arguments = (num_nodes, edge_weight, normalization, lambda_max, dtype, batch)
     compute = functools.partial(original, self, edge_index, *arguments)
     if memory is None:
         return compute()
     key = (original, num_nodes, normalization, lambda_max, dtype)
-    return _remembered(memory, key, edge_index, edge_weight, compute)
+    return remembered(memory, key, edge_index, edge_weight, compute)
 
 
 # ---- self loops ----------------------------------------------------------------------------------
@@ -218,11 +218,11 @@ def _looped(
     if edge_attr is None and not any(
         isinstance(value, Tensor) for value in (*args, *kwargs.values())
     ):
-        memory = _memory(edge_index)
+        memory = memory_of_layer(edge_index)
     compute = functools.partial(original, edge_index, edge_attr, *args, **kwargs)
     if memory is None:
         return compute()
-    return _remembered(memory, (original, args, *kwargs.items()), edge_index, None, compute)
+    return remembered(memory, (original, args, *kwargs.items()), edge_index, None, compute)
 
 
 def clustered(edge_index: Tensor, nodes: int, diagonal: float) -> tuple[Tensor, Tensor]:
@@ -240,43 +240,18 @@ def clustered(edge_index: Tensor, nodes: int, diagonal: float) -> tuple[Tensor, 
         weight[count:] += diagonal * inverse
         return edges, weight
 
-    memory = _memory(edge_index)
+    memory = memory_of_layer(edge_index)
     if memory is None:
         return make()
     key = (clustered, nodes, diagonal)
-    return _remembered(memory, key, edge_index, None, make)  # type: ignore[no-any-return]
-
-
-# ---- relations -----------------------------------------------------------------------------------
-
-
-def _chosen(original: Callable[..., Any], edge_index: Any, edge_mask: Tensor) -> Any:
-    """PyG's function that chooses edges by a mask, which keeps its answer while the mask is equal.
-
-    Both wait for the device. A layer asks for its relations in the same order at each call.
-    """
-    memory = None
-    if not edge_mask.is_inference() and not is_capturing(edge_mask):
-        memory = _memory(edge_index)
-    if memory is None:
-        return original(edge_index, edge_mask)
-    key = (original, running.masks)
-    running.masks += 1
-    known = memory.get(key)
-    if known is not None and torch.equal(known[1], edge_mask):  # type: ignore[arg-type]
-        return known[0]
-    with recordable():
-        edges = original(edge_index, edge_mask)
-    memory.keep(key, (edges, edge_mask))
-    return edges
+    return remembered(memory, key, edge_index, None, make)  # type: ignore[no-any-return]
 
 
 def install() -> dict[type, None]:
     """Wrap these functions in the modules that use them. Returns the layers of these modules."""
-    runs: dict[str, Callable[..., Any]] = {NORM: _normed, MASKED: _chosen}
     classes: dict[type, None] = dict.fromkeys((ChebConv, GatedGraphConv, LEConv))
-    for name in (NORM, MASKED, *LOOPS):
-        wrap = passing(runs.get(name, _looped), is_of_layers=True)
+    for name in (NORM, *LOOPS):
+        wrap = passing(_normed if name is NORM else _looped, is_of_layers=True)
         for module in modules_with(name):
             replace(module, name, wrap)
             classes.update(

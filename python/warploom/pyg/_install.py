@@ -8,12 +8,24 @@ from typing import Any
 
 from torch_geometric.nn import MessagePassing
 
-from warploom.pyg import _attention, _compiled, _edge_lists, _forwards, _names, _products
+from warploom.pyg import (
+    _attention,
+    _compiled,
+    _edge_lists,
+    _forwards,
+    _names,
+    _products,
+    _relations,
+)
 from warploom.pyg._propagate import forwarding, propagate, serving
 from warploom.pyg._switch import replace
 
 # Code of their own, by class of layers.
-_FORWARDS: dict[type, Callable[..., Any]] = {**_forwards.FORWARDS, **_attention.FORWARDS}
+_FORWARDS: dict[type, Callable[..., Any]] = {
+    **_forwards.FORWARDS,
+    **_attention.FORWARDS,
+    **_relations.FORWARDS,
+}
 _PROPAGATES: dict[type, Callable[..., Any]] = {**_products.PROPAGATES, **_attention.PROPAGATES}
 
 
@@ -42,7 +54,7 @@ def _wrapping(original: Callable[..., None]) -> Callable[..., None]:
 def install() -> None:
     """Wrap the propagate of all layers, also of those that are made later, and some forwards."""
     _compiled.install()
-    for cls in (*_products.LAYERS, *_attention.LAYERS):
+    for cls in dict.fromkeys((*_FORWARDS, *_PROPAGATES, *_attention.LAYERS)):
         _names.note_methods(cls)
     _attention.install()
     for cls in dict.fromkeys((*_edge_lists.install(), *_FORWARDS)):

@@ -29,7 +29,6 @@ MAKES_PROPAGATE = "_set_jittable_templates"
 # Functions that layers call in their forward, as names of their modules.
 NORM = "gcn_norm"
 LOOPS = ("remove_self_loops", "add_self_loops", "add_remaining_self_loops")
-MASKED = "masked_edge_index"  # the edges of one relation
 LAPLACIAN = "__norm__"  # a method of ChebConv
 # GAT and GATv2 have a road of their own, and gcn_norm has its own self loops.
 _WITHOUT_LOOPS = ("gat_conv", "gatv2_conv", "gcn_conv")

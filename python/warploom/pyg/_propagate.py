@@ -68,12 +68,12 @@ def forwarding(
                 return original(self, *args, **kwargs)
             finally:
                 running.is_left = False
-        outer = running.layer, running.number, running.masks
-        running.layer, running.number, running.masks = self, next(_numbers), 0
+        outer = running.layer, running.number
+        running.layer, running.number = self, next(_numbers)
         try:
             return _served(own, original, self, args, kwargs, counts_refusals)
         finally:
-            running.layer, running.number, running.masks = outer
+            running.layer, running.number = outer
 
     return passing(forward)
 

@@ -18,12 +18,14 @@ from torch_geometric.nn import (
     ARMAConv,
     ChebConv,
     ClusterGCNConv,
+    FastRGCNConv,
     GATConv,
     GATv2Conv,
     GCNConv,
     GINConv,
     GraphConv,
     MessagePassing,
+    RGCNConv,
     SAGEConv,
     SGConv,
     SSGConv,
@@ -42,6 +44,7 @@ ROADS: dict[type[MessagePassing], str] = {
     **dict.fromkeys((GCNConv, SGConv, SSGConv, APPNP), ALWAYS),
     **dict.fromkeys((GATConv, GATv2Conv, TransformerConv), ALWAYS),
     **dict.fromkeys((AGNNConv, GINConv, GraphConv, SAGEConv, SuperGATConv), ONE),
+    **dict.fromkeys((FastRGCNConv, RGCNConv), ONE),
     **dict.fromkeys((ARMAConv, ChebConv, ClusterGCNConv, TAGConv), SEVERAL),
 }
 # Edges times columns from which on work is large: a walk then saves more than the host takes to
@@ -66,16 +69,17 @@ def is_small(
     edge_index: Tensor, features: Iterable[Any], dim: int, road: str = OTHERS, columns: int = 0,
     relations: int = 1,
 ) -> bool:  # fmt: skip
-    """Whether a walk over these edges, or those of one relation, takes longer than PyG.
+    """Whether a walk over these edges takes longer than PyG.
 
     In a step that is replayed a walk never does.
 
     dim: of the features' nodes.
     columns: what a layer is known to make of them.
+    relations: how many times PyG does what one walk does.
     """
     if step_of_thread.is_replayed:
         return False
-    least = LEAST_WORK.get((road, "cuda" if edge_index.is_cuda else "cpu"), 0) * relations
+    least = LEAST_WORK.get((road, "cuda" if edge_index.is_cuda else "cpu"), 0) // relations
     edges = edge_index.shape[-1]
     if edges * columns >= least:
         return False

@@ -102,7 +102,7 @@ def _make_graph(edge_index: Tensor, to_source: bool, rows: int, cols: int, added
     """The graph of a first use: nothing waits for the device."""
     if edge_index.get_device() >= _later.FIRST_DEVICE:
         first = partial(_make_graph, edge_index, to_source, rows, cols, added)
-        _later.need_context(edge_index, first)
+        _later.need("sorting", edge_index, first)
     if edge_index.layout is torch.sparse_csr:
         with recordable():
             return Graph(edge_index.crow_indices(), edge_index.col_indices(), cols=cols, once=True)

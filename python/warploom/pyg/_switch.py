@@ -40,13 +40,11 @@ class Running(threading.local):
     is_left: PyG computes it, and all that it calls.
     layer: the layer else, if its class has a forward that is wrapped.
     number: of this forward; several propagates of one are one use of their edges.
-    masks: how many relations the layer has chosen edges of.
     """
 
     is_left = False
     layer: MessagePassing | None = None
     number: int | None = None
-    masks = 0
 
 
 running = Running()

@@ -53,13 +53,13 @@ class _Thread(threading.local):
 
 thread = _Thread()
 _pool: futures.Executor | None = None
-_contexts: dict[int, Job] = {}  # what opens each device, by its index
+_first_uses: dict[tuple[int, str], Job] = {}  # by the index of a device, and what is used
 
 
 def _after_fork() -> None:
     global _pool
     _pool = None
-    _contexts.clear()
+    _first_uses.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -103,14 +103,14 @@ def timed() -> Iterator[None]:
         thread.is_timed = before
 
 
-def need_context(tensor: torch.Tensor, first: Callable[[], Any]) -> None:
-    """Raise NotReady while another thread runs the first call on the tensor's device, which makes
-    its context: it reads databases and loads compilers and the kernels that sort."""
-    index = tensor.get_device()
-    job = _contexts.get(index)
+def need(what: str, tensor: torch.Tensor, first: Callable[[], Any]) -> None:
+    """Raise NotReady while another thread runs `first`, the first use of something on the tensor's
+    device: it opens the device, reads databases, and loads compilers and kernels."""
+    key = tensor.get_device(), what
+    job = _first_uses.get(key)
     if (job is None or not is_done(job)) and may_refuse(tensor):
         if job is None:
-            job = _contexts[index] = _start(index, [first])
+            job = _first_uses[key] = _start(key[0], [first])
         raise NotReady(job)
 
 

@@ -10,7 +10,6 @@ from bench.pytorch import layer_cases
 from bench.pytorch.layer_cases import TYPES, mlp
 
 NODES, EDGES = 37, 801
-NOT_SERVED = ("FastRGCN",)
 
 
 def graph(nodes=NODES, edges=EDGES, seed=0, targets=None):
@@ -39,7 +38,6 @@ CASES = {
     **{
         name: (functools.partial(case.make, SMALL), case.inputs(SMALL))
         for name, case in layer_cases.CASES.items()
-        if name not in NOT_SERVED
     },
     "SAGE_several": (lambda: pyg.SAGEConv(8, 6, aggr=["mean", "max", "std"]), X),
     "SAGE_softmax": (lambda: pyg.SAGEConv(8, 6, aggr="softmax"), X),
@@ -49,6 +47,9 @@ CASES = {
     "APPNP_dropout": (lambda: pyg.APPNP(K=3, alpha=0.1, dropout=0.5).eval(), X),
     "ResGated_edges": (lambda: pyg.ResGatedGraphConv(8, 6, edge_dim=5), X | FEATURES),
     "RGCN_bases": (lambda: pyg.RGCNConv(8, 6, TYPES, num_bases=2), X | KINDS),
+    "RGCN_blocks": (lambda: pyg.RGCNConv(8, 6, TYPES, num_blocks=2), X | KINDS),
+    "RGCN_max": (lambda: pyg.RGCNConv(8, 6, TYPES, aggr="max"), X | KINDS),
+    "FastRGCN_bases": (lambda: pyg.FastRGCNConv(8, 6, TYPES, num_bases=2), X | KINDS),
     "PNA_towers": (
         lambda: pyg.PNAConv(
             8, 6, ["mean", "var"], ["identity", "linear"], degrees(), edge_dim=5, towers=2

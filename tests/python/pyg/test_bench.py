@@ -243,11 +243,10 @@ def test_layers(tmp_path, capsys):
     for line in lines.values():
         assert line["us"] > 0 and line["pyg_us"] > 0 and line["max_rel_err"] < 1e-4
         assert line["served"] == (line["reason"] is None)
-    assert lines["GCN"]["served"] and lines["PNA"]["served"]
-    assert lines["FastRGCN"]["reason"] == "a layer with an aggregate of its own"
+    assert all(line["served"] for line in lines.values())
     capsys.readouterr()
     main(["summary", str(out)])
-    assert "layers left to PyG, random:300:6, f32, PyG" in capsys.readouterr().out
+    assert "layers left to PyG" not in capsys.readouterr().out
     types = ["--types", "f16,bf16,autocast", "--layers", "GCN,GAT", "--out", str(out)]
     assert main(["layers", "--quick", *types]) == 0
     lines = read(out)[4:]

@@ -13,7 +13,7 @@ from torch_geometric import nn as pyg
 import warploom.pyg
 import warploom.torch as wt
 from layer_cases import NODES, draw, graph
-from warploom.pyg import _propagate, _sorted
+from warploom.pyg import _propagate, _relations, _sorted
 from warploom.torch import _capture, _graph, _later, _plan
 
 COMPILING = "its kernels are being compiled"
@@ -53,7 +53,7 @@ def fresh(monkeypatch):
     """Nothing is ready."""
     monkeypatch.setattr(_later, "FIRST_DEVICE", -1)
     monkeypatch.setattr(_graph, "_once", {})
-    monkeypatch.setattr(_later, "_contexts", {-1: ()})
+    monkeypatch.setattr(_later, "_first_uses", {(-1, "sorting"): (), (-1, "relations"): ()})
     warploom.pyg.report(reset=True)
     yield
     warploom.pyg.report(reset=True)
@@ -124,7 +124,7 @@ def test_a_device_is_opened_meanwhile(held, monkeypatch):
 
     once_graph = _sorted.OnceGraph
     monkeypatch.setattr(_sorted, "OnceGraph", sort)
-    monkeypatch.setattr(_later, "_contexts", {})
+    monkeypatch.setattr(_later, "_first_uses", {})
     layer, edge_index = pyg.SAGEConv(8, 5), graph()
     with warploom.pyg.accelerate():
         for _ in range(2):
@@ -135,6 +135,25 @@ def test_a_device_is_opened_meanwhile(held, monkeypatch):
         step(layer, edge_index)
         assert len(sorts) == 2 and held.given  # of the kernels
     assert counts(layer) == {COMPILING: 3}
+
+
+def test_relations_are_found_meanwhile(held, monkeypatch):
+    calls, find = [], _relations._pairs_of
+    monkeypatch.setattr(_relations, "_pairs_of", lambda *given: calls.append(1) or find(*given))
+    monkeypatch.setattr(_later, "_first_uses", {(-1, "sorting"): ()})
+    layer, edge_index = pyg.RGCNConv(8, 5, 3), graph()
+    given = torch.rand(NODES, 8), edge_index, torch.arange(edge_index.size(1)) % 3
+    expected = layer(*given)
+    with warploom.pyg.accelerate():
+        torch.testing.assert_close(layer(*given), expected)
+        assert not calls and len(held.given) == 1
+        held.run()
+        layer(*given)
+        assert len(calls) == 2 and held.given  # of the kernels
+        for _ in range(4):  # of both products, at their first and second use
+            held.run()
+            torch.testing.assert_close(layer(*given), expected)
+    assert counts(layer)[SERVED] >= 1
 
 
 @pytest.mark.parametrize("wait", [None, False, True])

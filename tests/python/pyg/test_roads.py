@@ -144,7 +144,10 @@ def test_layers_with_code_of_their_own_are_always_served(name, monkeypatch):
     assert reasons(layer) == ["warploom"]
 
 
-AGAIN = ["AGNN", "ARMA", "Cheb", "ClusterGCN", "GIN", "Graph", "SAGE", "SuperGAT", "TAG"]
+AGAIN = (
+    *("AGNN", "ARMA", "Cheb", "ClusterGCN", "FastRGCN", "GIN", "Graph", "RGCN", "SAGE"),
+    *("SuperGAT", "TAG"),
+)
 
 
 @pytest.mark.parametrize("name", AGAIN)
@@ -153,20 +156,23 @@ def test_layers_are_served_from_the_second_use_of_edges_on(name, monkeypatch):
     make, inputs = CASES[name]
     layer = make()
     x, edges, others = inputs["x"].float(), graph(), graph()
+    more = [inputs["edge_type"]] if "edge_type" in inputs else []
     with warploom.pyg.accelerate():
-        expected = layer(x, edges)
+        expected = layer(x, edges, *more)
         assert "warploom" not in reasons(layer)
         for each in (edges, edges, others):
             warploom.pyg.report(reset=True)
-            torch.testing.assert_close(layer(x, each), expected)
+            torch.testing.assert_close(layer(x, each, *more), expected)
             assert (reasons(layer) == ["warploom"]) == (each is edges)
         for _ in range(2):  # forward and recomputation take one road
             warploom.pyg.report(reset=True)
-            checkpoint(layer, x.requires_grad_(), edges, use_reentrant=False).sum().backward()
+            checkpoint(
+                layer, x.requires_grad_(), edges, *more, use_reentrant=False
+            ).sum().backward()
             assert "warploom" not in reasons(layer)
         monkeypatch.setattr(_roads, "is_deterministic", lambda: True)
         warploom.pyg.report(reset=True)
-        layer(x, edges)  # has the bits of its first call
+        layer(x, edges, *more)  # has the bits of its first call
         assert "warploom" not in reasons(layer)
 
 

@@ -34,7 +34,7 @@ from torch_geometric.nn.conv import cheb_conv, gcn_conv
 import warploom.pyg
 from forked import in_a_child, in_another_thread
 from small_graphs import edges, features
-from warploom.pyg import _edge_lists, _norm, _propagate, _sorted
+from warploom.pyg import _norm, _propagate, _sorted
 from warploom.torch import Graph, _memory, _sampling, _state, spmm
 from warploom.torch._memory import memory_of
 
@@ -309,7 +309,7 @@ def test_a_capture_uses_what_is_kept(monkeypatch):
 
     with warploom.pyg.accelerate():
         assert masks() == 1
-        for module in (_memory, _sorted, _edge_lists):
+        for module in (_memory, _sorted):
             monkeypatch.setattr(module, "is_capturing", lambda tensor: True)
         assert masks() == 0
 
