@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -176,6 +177,7 @@ def run_cases(
                 print(left, file=sys.stderr)
                 break
             start = time.monotonic()
+            gc.collect()  # what the last case left in cycles, such as a step that was captured
             try:
                 line = _line_of(case, measure, results)
             except DeviceLostError as error:

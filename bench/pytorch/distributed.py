@@ -57,6 +57,12 @@ def cases(settings: Settings) -> Iterator[Case]:
 # ---- steps --------------------------------------------------------------------------------------
 
 
+def _mean_loss(model: Any, edges: Any, x: Tensor, labels: Tensor) -> Tensor:
+    losses = functional.cross_entropy(model(x, edges), labels, reduction="none")
+    is_shared = isinstance(edges, PartitionedGraph)
+    return distributed.mean(losses, edges.group) if is_shared else losses.mean()
+
+
 class Trainer(Training):
     """Steps of one model on an edge_index, or on this rank's part of a graph."""
 
@@ -65,12 +71,10 @@ class Trainer(Training):
         torch.manual_seed(1)
         width = case.features
         model = Model(case.model, HIDDEN_LAYERS, width, width, CLASSES, dropout=0.0)
-        super().__init__(pyg.convert(model.to(x.device)), self._mean_loss, rate=0.01)
+        super().__init__(pyg.convert(model.to(x.device)), _mean_loss, rate=0.01)
 
-    def _mean_loss(self, model: Any) -> Tensor:
-        losses = functional.cross_entropy(model(self.x, self.edges), self.labels, reduction="none")
-        is_shared = isinstance(self.edges, PartitionedGraph)
-        return distributed.mean(losses, self.edges.group) if is_shared else losses.mean()
+    def loss(self) -> Tensor:
+        return super().loss(self.edges, self.x, self.labels)
 
     def differentiate(self, loss: Tensor) -> None:
         super().differentiate(loss)
