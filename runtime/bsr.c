@@ -50,23 +50,18 @@ static wlm_status check(const wlm_bsr *bsr, wlm_csr *result) {
   return status == WLM_OK ? WLM_OK : wlmi_fail_in(status, "%s: the result", function);
 }
 
-/* Without a compiler for the device: on the host, with copies there and back. */
-static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_bsr *bsr, const wlm_csr *to) {
-  const size_t offset = wlmi_index_size(bsr->rowptr_type), index = wlmi_index_size(bsr->colind_type);
-  const size_t value = wlmi_type_size(bsr->value_type);
-  enum { ROWPTR, COLIND, VALUES, TO_ROWPTR, TO_COLIND, TO_VALUES, ARRAYS };
-  wlmi_mirror m[ARRAYS] = {[ROWPTR] = {"rowptr", bsr->rows + 1, offset, bsr->rowptr, NULL, NULL},
-                           [COLIND] = {"colind", bsr->blocks, index, bsr->colind, NULL, NULL},
-                           [VALUES] = {"values", to->nnz, value, bsr->values, NULL, NULL},
-                           [TO_ROWPTR] = {"to_rowptr", to->rows + 1, offset, NULL, bsr->to_rowptr, NULL},
-                           [TO_COLIND] = {"to_colind", to->nnz, index, NULL, bsr->to_colind, NULL},
-                           [TO_VALUES] = {"to_values", to->nnz, value, NULL, bsr->to_values, NULL}};
-  wlm_bsr on_host = *bsr;
-  const wlm_status status = wlmi_mirror_open(device, bsr->stream, m, ARRAYS);
-  on_host.rowptr = m[ROWPTR].host, on_host.colind = m[COLIND].host, on_host.values = m[VALUES].host;
-  on_host.to_rowptr = m[TO_ROWPTR].host, on_host.to_colind = m[TO_COLIND].host, on_host.to_values = m[TO_VALUES].host;
-  if (status == WLM_OK) wlmi_bsr_to_csr(&on_host);
-  return wlmi_mirror_close(device, bsr->stream, m, ARRAYS, status);
+static wlm_status convert_by_host(wlmi_device *device, wlm_bsr bsr, const wlm_csr *to) {
+  const size_t offset = wlmi_index_size(bsr.rowptr_type), index = wlmi_index_size(bsr.colind_type);
+  const size_t value = wlmi_type_size(bsr.value_type);
+  wlmi_mirror arrays[] = {{"rowptr", &bsr.rowptr, bsr.rows + 1, offset, 0, NULL},
+                          {"colind", &bsr.colind, bsr.blocks, index, 0, NULL},
+                          {"values", &bsr.values, to->nnz, value, 0, NULL},
+                          {"to_rowptr", &bsr.to_rowptr, to->rows + 1, offset, 1, NULL},
+                          {"to_colind", &bsr.to_colind, to->nnz, index, 1, NULL},
+                          {"to_values", &bsr.to_values, to->nnz, value, 1, NULL}};
+  const wlm_status status = wlmi_mirror_open(device, bsr.stream, arrays, 6);
+  if (status == WLM_OK) wlmi_bsr_to_csr(&bsr);
+  return wlmi_mirror_close(device, bsr.stream, arrays, 6, status);
 }
 
 static wlm_status enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_bsr *bsr,
@@ -95,16 +90,12 @@ wlm_status wlm_csr_from_bsr(wlm_context *context, const wlm_bsr *given) {
   WLM_CHECK(wlmi_need(function, "context bsr", context, given));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_bsr, given, &bsr));
   WLM_CHECK(check(&bsr, &to));
-  if (context->device->info.limits.target == WLMI_TARGET_HOST) {
-    wlmi_bsr_to_csr(&bsr);
-    return wlmi_finish(WLM_OK);
-  }
   types.rowptr_type = bsr.rowptr_type;
   types.colind_type = bsr.colind_type;
   wlm_status status = wlmi_help_begin(context, WLMI_HELPER_BLOCKS, &types, 1, bsr.stream, 0, &help);
   if (status == WLM_OK)
-    status = help.kernels ? enqueue(context->device, help.kernels, &bsr, &to)
-                          : convert_by_way_of_host(context->device, &bsr, &to);
+    status =
+        help.kernels ? enqueue(context->device, help.kernels, &bsr, &to) : convert_by_host(context->device, bsr, &to);
   wlmi_help_end(context, bsr.stream, &help);
   return wlmi_finish(status);
 }

@@ -30,24 +30,16 @@ static wlm_status check(const wlm_coo *coo) {
   return wlmi_check_pointers("wlm_coo", arrays, 3);
 }
 
-/* Without a compiler for the device: converts on the host, with copies there and back. */
-static wlm_status convert_by_way_of_host(wlmi_device *device, const wlm_coo *coo) {
-  const size_t index = wlmi_index_size(coo->index_type), offset = wlmi_index_size(coo->rowptr_type);
-  enum { ROW, COL, ROWPTR, COLIND, PERM, ARRAYS };
-  wlmi_mirror m[ARRAYS] = {[ROW] = {"row", coo->nnz, index, coo->row, NULL, NULL},
-                           [COL] = {"col", coo->nnz, index, coo->col, NULL, NULL},
-                           [ROWPTR] = {"rowptr", coo->rows + 1, offset, NULL, coo->rowptr, NULL},
-                           [COLIND] = {"colind", coo->nnz, wlmi_index_size(coo->colind_type), NULL, coo->colind, NULL},
-                           [PERM] = {"perm", coo->nnz, offset, NULL, coo->perm, NULL}};
-  wlm_coo on_host = *coo;
-  const wlm_status status = wlmi_mirror_open(device, coo->stream, m, ARRAYS);
-  on_host.row = m[ROW].host;
-  on_host.col = m[COL].host;
-  on_host.rowptr = m[ROWPTR].host;
-  on_host.colind = m[COLIND].host;
-  on_host.perm = m[PERM].host;
-  if (status == WLM_OK) wlmi_coo_to_csr(&on_host);
-  return wlmi_mirror_close(device, coo->stream, m, ARRAYS, status);
+static wlm_status convert_by_host(wlmi_device *device, wlm_coo coo) {
+  const size_t index = wlmi_index_size(coo.index_type), offset = wlmi_index_size(coo.rowptr_type);
+  wlmi_mirror arrays[] = {{"row", &coo.row, coo.nnz, index, 0, NULL},
+                          {"col", &coo.col, coo.nnz, index, 0, NULL},
+                          {"rowptr", &coo.rowptr, coo.rows + 1, offset, 1, NULL},
+                          {"colind", &coo.colind, coo.nnz, wlmi_index_size(coo.colind_type), 1, NULL},
+                          {"perm", &coo.perm, coo.nnz, offset, 1, NULL}};
+  const wlm_status status = wlmi_mirror_open(device, coo.stream, arrays, 5);
+  if (status == WLM_OK) wlmi_coo_to_csr(&coo);
+  return wlmi_mirror_close(device, coo.stream, arrays, 5, status);
 }
 
 wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
@@ -58,10 +50,6 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   WLM_CHECK(wlmi_need("wlm_csr_from_coo", "context coo", context, given));
   WLM_CHECK(wlmi_struct_read(&wlmi_struct_coo, given, &coo));
   WLM_CHECK(check(&coo));
-  if (context->device->info.limits.target == WLMI_TARGET_HOST) {
-    wlmi_coo_to_csr(&coo);
-    return wlmi_finish(WLM_OK);
-  }
   types.rowptr_type = coo.rowptr_type;
   types.colind_type = coo.index_type;
   types.base = coo.base;
@@ -69,7 +57,7 @@ wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {
   wlm_status status = wlmi_help_begin(context, WLMI_HELPER_COO, &types, 1, coo.stream, scratch_size, &help);
   if (status == WLM_OK)
     status = help.kernels ? wlmi_coo_enqueue(context->device, help.kernels, &coo, help.scratch.memory)
-                          : convert_by_way_of_host(context->device, &coo);
+                          : convert_by_host(context->device, coo);
   wlmi_help_end(context, coo.stream, &help);
   return wlmi_finish(status);
 }

@@ -1,5 +1,7 @@
 #include "runtime/helper.h"
 
+#include <string.h>
+
 #include "core/base/memory.h"
 #include "runtime/load.h"
 
@@ -35,19 +37,27 @@ wlm_status wlmi_help_launch(const wlmi_device *device, void *kernel, int64_t blo
 static size_t bytes_of(const wlmi_mirror *m) { return (size_t)m->count * m->size; }
 
 wlm_status wlmi_mirror_open(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count) {
+  if (device->info.limits.target == WLMI_TARGET_HOST) return WLM_OK;
   for (wlmi_mirror *m = mirrors; m < mirrors + count; m++) {
-    if (!m->from && !m->to) continue;
-    WLM_CHECK(wlmi_alloc_array(m->count, m->size, m->what, &m->host));
-    if (m->from) WLM_CHECK(device->ops->copy_out_on(device, stream, m->host, m->from, bytes_of(m)));
+    void *array, *host;
+    memcpy(&array, m->pointer, sizeof array);
+    if (!array) continue;
+    WLM_CHECK(wlmi_alloc_array(m->count, m->size, m->what, &host));
+    memcpy(m->pointer, &host, sizeof host);
+    m->on_device = array;
+    if (!m->is_result) WLM_CHECK(device->ops->copy_out_on(device, stream, host, array, bytes_of(m)));
   }
   return WLM_OK;
 }
 
 wlm_status wlmi_mirror_close(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count, wlm_status status) {
   for (wlmi_mirror *m = mirrors; m < mirrors + count; m++) {
-    if (status == WLM_OK && m->to) status = device->ops->wait(device, stream);
-    if (status == WLM_OK && m->to) status = device->ops->copy_in(device, m->to, m->host, bytes_of(m));
-    wlmi_free(m->host);
+    void *host;
+    if (!m->on_device) continue;
+    memcpy(&host, m->pointer, sizeof host);
+    if (status == WLM_OK && m->is_result) status = device->ops->wait(device, stream);
+    if (status == WLM_OK && m->is_result) status = device->ops->copy_in(device, m->on_device, host, bytes_of(m));
+    wlmi_free(host);
   }
   return status;
 }

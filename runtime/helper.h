@@ -24,18 +24,20 @@ wlm_status wlmi_help_launch(const wlmi_device *device, void *kernel, int64_t blo
 
 static inline int64_t wlmi_divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* An array of a device in host memory. */
+/* A pointer to an array of a device, while the host does the work. */
 typedef struct wlmi_mirror {
-  const char *what; /* for messages */
+  const char *what; /* of the array, for messages */
+  void *pointer;    /* the address of the pointer */
   int64_t count;
-  size_t size;      /* of an element */
-  const void *from; /* on the device: what is copied to the host; NULL = nothing */
-  void *to;         /* on the device: what gets the host's array; NULL = nothing */
-  void *host;       /* NULL where there is nothing to copy */
+  size_t size;     /* of an element */
+  int is_result;   /* the host writes it, and does not read it */
+  void *on_device; /* the array, while the pointer is to a copy */
 } wlmi_mirror;
 
-/* Fills `host` of each, in the stream's order. Close the mirrors also after an error. */
+/* Lets each pointer that is not NULL point to a copy in host memory, which has the array's content, in the stream's
+ * order, unless it is a result. On the host device the pointers stay as they are. Close the mirrors also after an
+ * error. */
 wlm_status wlmi_mirror_open(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count);
-/* Copies to the device if `status` is WLM_OK, once the stream's earlier work has ended, and releases the copies.
- * Returns `status`, or the error of a copy. */
+/* Copies results to the device if `status` is WLM_OK, once the stream's earlier work has ended, and releases the
+ * copies. Returns `status`, or the error of a copy. */
 wlm_status wlmi_mirror_close(wlmi_device *device, void *stream, wlmi_mirror *mirrors, int count, wlm_status status);

@@ -77,21 +77,21 @@ static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm
   return take(&result, csr, args.alpha, stats);
 }
 
-static wlmi_mirror mirror_of_rowptr(const wlm_csr *csr) {
-  return (wlmi_mirror){"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL};
+static wlmi_mirror mirror_of_rowptr(wlm_csr *csr) {
+  return (wlmi_mirror){"rowptr", &csr->rowptr, csr->rows + 1, wlmi_index_size(csr->rowptr_type), 0, NULL};
 }
 
-static wlm_status by_host(wlmi_device *device, const wlm_csr *csr, void *stream, wlm_stats *stats) {
-  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+static wlm_status by_host(wlmi_device *device, wlm_csr csr, void *stream, wlm_stats *stats) {
+  wlmi_mirror rowptr = mirror_of_rowptr(&csr);
   wlm_status status = wlmi_mirror_open(device, stream, &rowptr, 1);
   if (status == WLM_OK)
-    status = wlmi_stats_rows(rowptr.host, csr->rowptr_type, csr->base, csr->rows, csr->cols, csr->nnz, stats);
+    status = wlmi_stats_rows(csr.rowptr, csr.rowptr_type, csr.base, csr.rows, csr.cols, csr.nnz, stats);
   return wlmi_mirror_close(device, stream, &rowptr, 1, status);
 }
 
 wlm_status wlmi_stats_measure(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                               void *scratch, wlm_stats *stats) {
-  return kernels ? by_kernel(device, kernels, csr, stream, scratch, stats) : by_host(device, csr, stream, stats);
+  return kernels ? by_kernel(device, kernels, csr, stream, scratch, stats) : by_host(device, *csr, stream, stats);
 }
 
 /* ---- the fingerprint -------------------------------------------------------------------------------- */
@@ -112,43 +112,38 @@ static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, co
 /* If colind is smaller than this many bytes, one copy of all of it is faster than 4,096 copies of one index. */
 enum { COPY_WHOLE = 16 << 20 };
 
-static wlm_status sample_by_copies(wlmi_device *device, const wlm_csr *csr, void *stream, int64_t *sample) {
-  const size_t width = wlmi_index_size(csr->colind_type), bytes = (size_t)csr->nnz * width;
-  const int64_t count = wlmi_stats_sample_count(csr->nnz);
-  char *whole = NULL;
-  wlm_status status = WLM_OK;
-  if (bytes <= COPY_WHOLE) {
-    WLM_TRY(wlmi_alloc_array(csr->nnz, width, "colind", (void **)&whole));
-    WLM_TRY(device->ops->copy_out_on(device, stream, whole, csr->colind, bytes));
-  }
-  for (int64_t k = 0; k < count; k++) {
-    const size_t offset = (size_t)wlmi_stats_sample_position(csr->nnz, k) * width;
+static wlm_status sample_by_copies(wlmi_device *device, wlm_csr csr, void *stream, int64_t *sample) {
+  const size_t width = wlmi_index_size(csr.colind_type);
+  const int whole = (size_t)csr.nnz * width <= COPY_WHOLE;
+  wlmi_mirror colind = {"colind", &csr.colind, csr.nnz, width, 0, NULL};
+  wlm_status status = whole ? wlmi_mirror_open(device, stream, &colind, 1) : WLM_OK;
+  for (int64_t k = 0; status == WLM_OK && k < wlmi_stats_sample_count(csr.nnz); k++) {
+    const char *from = (const char *)csr.colind + (size_t)wlmi_stats_sample_position(csr.nnz, k) * width;
     int64_t wide = 0;
     int32_t narrow = 0;
     void *target = width == 8 ? (void *)&wide : (void *)&narrow;
     if (whole)
-      __builtin_memcpy(target, whole + offset, width);
+      __builtin_memcpy(target, from, width);
     else
-      WLM_TRY(device->ops->copy_out_on(device, stream, target, (const char *)csr->colind + offset, width));
+      status = device->ops->copy_out_on(device, stream, target, from, width);
     sample[k] = width == 8 ? wide : narrow;
   }
-done:
-  wlmi_free(whole);
-  return status;
+  return wlmi_mirror_close(device, stream, &colind, 1, status);
 }
 
 wlm_status wlmi_stats_measure_fingerprint(wlmi_device *device, void *const *kernels, const wlm_csr *csr, void *stream,
                                           void *scratch, wlm_stats *stats) {
-  wlmi_mirror rowptr = mirror_of_rowptr(csr);
+  wlm_csr on_host = *csr;
+  wlmi_mirror rowptr = mirror_of_rowptr(&on_host);
   int64_t *sample = NULL;
   wlm_status status;
   WLM_TRY(wlmi_alloc_array(WLMI_STATS_SAMPLES, sizeof *sample, "sample of colind", (void **)&sample));
   WLM_TRY(wlmi_mirror_open(device, stream, &rowptr, 1));
   if (csr->nnz)
     WLM_TRY(kernels ? sample_by_kernel(device, kernels, csr, stream, scratch, sample)
-                    : sample_by_copies(device, csr, stream, sample));
+                    : sample_by_copies(device, *csr, stream, sample));
   for (int64_t k = 0; csr->base && k < wlmi_stats_sample_count(csr->nnz); k++) sample[k] -= csr->base;
-  status = wlmi_stats_fingerprint(rowptr.host, csr->rowptr_type, csr->base, sample, stats);
+  status = wlmi_stats_fingerprint(on_host.rowptr, csr->rowptr_type, csr->base, sample, stats);
 done:
   wlmi_free(sample);
   return wlmi_mirror_close(device, stream, &rowptr, 1, status);

@@ -57,20 +57,16 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose) {
 
 wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
                                   void *order) {
-  if (device->info.limits.target == WLMI_TARGET_HOST) return wlmi_transpose_pattern(csr, rowptr, colind, order);
   const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
-  enum { ROWPTR, COLIND, T_ROWPTR, T_COLIND, ORDER, ARRAYS };
-  wlmi_mirror m[ARRAYS] = {[ROWPTR] = {"rowptr", csr->rows + 1, offset, csr->rowptr, NULL, NULL},
-                           [COLIND] = {"colind", csr->nnz, index, csr->colind, NULL, NULL},
-                           [T_ROWPTR] = {"rowptr of the transpose", csr->cols + 1, offset, NULL, rowptr, NULL},
-                           [T_COLIND] = {"colind of the transpose", csr->nnz, index, NULL, colind, NULL},
-                           [ORDER] = {"order of the transpose", csr->nnz, offset, NULL, order, NULL}};
-  wlm_csr on_host = *csr;
-  wlm_status status = wlmi_mirror_open(device, stream, m, ARRAYS);
-  on_host.rowptr = m[ROWPTR].host;
-  on_host.colind = m[COLIND].host;
-  if (status == WLM_OK) status = wlmi_transpose_pattern(&on_host, m[T_ROWPTR].host, m[T_COLIND].host, m[ORDER].host);
-  return wlmi_mirror_close(device, stream, m, ARRAYS, status);
+  wlm_csr a = *csr;
+  wlmi_mirror arrays[] = {{"rowptr", &a.rowptr, a.rows + 1, offset, 0, NULL},
+                          {"colind", &a.colind, a.nnz, index, 0, NULL},
+                          {"rowptr of the transpose", &rowptr, a.cols + 1, offset, 1, NULL},
+                          {"colind of the transpose", &colind, a.nnz, index, 1, NULL},
+                          {"order of the transpose", &order, a.nnz, offset, 1, NULL}};
+  wlm_status status = wlmi_mirror_open(device, stream, arrays, 5);
+  if (status == WLM_OK) status = wlmi_transpose_pattern(&a, rowptr, colind, order);
+  return wlmi_mirror_close(device, stream, arrays, 5, status);
 }
 
 enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */

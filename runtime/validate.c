@@ -20,15 +20,13 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
   return device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
 }
 
-wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
-  wlmi_mirror m[] = {{"rowptr", csr->rows + 1, wlmi_index_size(csr->rowptr_type), csr->rowptr, NULL, NULL},
-                     {"colind", csr->nnz, wlmi_index_size(csr->colind_type), csr->colind, NULL, NULL}};
-  wlm_csr host = *csr;
-  const wlm_status status = wlmi_mirror_open(device, stream, m, 2);
-  host.rowptr = m[0].host;
-  host.colind = m[1].host;
-  if (status == WLM_OK) wlmi_csr_validate(&host, fault);
-  return wlmi_mirror_close(device, stream, m, 2, status);
+wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *given, void *stream, struct wlm_row_fault *fault) {
+  wlm_csr csr = *given;
+  wlmi_mirror arrays[] = {{"rowptr", &csr.rowptr, csr.rows + 1, wlmi_index_size(csr.rowptr_type), 0, NULL},
+                          {"colind", &csr.colind, csr.nnz, wlmi_index_size(csr.colind_type), 0, NULL}};
+  const wlm_status status = wlmi_mirror_open(device, stream, arrays, 2);
+  if (status == WLM_OK) wlmi_csr_validate(&csr, fault);
+  return wlmi_mirror_close(device, stream, arrays, 2, status);
 }
 
 static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
@@ -36,10 +34,6 @@ static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *str
   wlmi_help help;
   *fault = (struct wlm_row_fault){.row = -1, .position = -1};
   if (!csr->rows) return WLM_OK;
-  if (device->info.limits.target == WLMI_TARGET_HOST) {
-    wlmi_csr_validate(csr, fault);
-    return WLM_OK;
-  }
   wlm_status status =
       wlmi_help_begin(context, WLMI_HELPER_VALIDATE, csr, 1, stream, sizeof(struct wlm_validation), &help);
   if (status == WLM_OK)

@@ -8,5 +8,5 @@
  * stream. rows > 0. */
 wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_csr *csr, void *stream, void *scratch,
                                    struct wlm_row_fault *fault);
-/* Checks copies of rowptr and colind on the host. */
-wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault);
+/* Checks on the host, with copies of rowptr and colind unless the device is the host. */
+wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *given, void *stream, struct wlm_row_fault *fault);
