@@ -5,8 +5,8 @@
 #include "core/base/memory.h"
 #include "runtime/load.h"
 
-wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
-                           size_t scratch_size, wlmi_help *help) {
+wlm_status wlmi_help_load(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait,
+                          wlmi_help *help) {
   int on_host = context->device->info.limits.target != WLMI_TARGET_CUDA;
   *help = (wlmi_help){.kernels = NULL};
   if (!on_host && !may_wait) WLM_CHECK(wlmi_background_helps(context, helper, types, &on_host));
@@ -17,9 +17,14 @@ wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_c
     return WLM_OK;
   }
   if (status == WLM_OK) help->kernels = help->loaded;
-  return status == WLM_OK
-             ? wlmi_workspace_take(&context->workspaces, context->device, stream, scratch_size, &help->scratch)
-             : status;
+  return status;
+}
+
+wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
+                           size_t scratch_size, wlmi_help *help) {
+  WLM_CHECK(wlmi_help_load(context, helper, types, may_wait, help));
+  if (!help->kernels) return WLM_OK;
+  return wlmi_workspace_take(&context->workspaces, context->device, stream, scratch_size, &help->scratch);
 }
 
 void wlmi_help_end(wlm_context *context, void *stream, wlmi_help *help) {

@@ -11,9 +11,11 @@ typedef struct wlmi_help {
   wlmi_lent scratch;
 } wlmi_help;
 
-/* Loads a helper for a matrix with these index types and takes the stream's workspace. There are no kernels on the host
- * device, without a compiler, and with may_wait = 0 while they are compiled in the background. End it also after an
- * error, when its work is enqueued. */
+/* Loads a helper for a matrix with these index types. There are no kernels on the host device, without a compiler, and
+ * with may_wait = 0 while they are compiled in the background. */
+wlm_status wlmi_help_load(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait,
+                          wlmi_help *help);
+/* Loads it and takes scratch in the stream's workspace. End it also after an error, when its work is enqueued. */
 wlm_status wlmi_help_begin(wlm_context *context, wlmi_helper helper, const wlm_csr *types, int may_wait, void *stream,
                            size_t scratch_size, wlmi_help *help);
 void wlmi_help_end(wlm_context *context, void *stream, wlmi_help *help);

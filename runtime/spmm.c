@@ -3,8 +3,7 @@
 #include "core/problem/cell.h"
 #include "core/problem/structs.h"
 #include "runtime/decide.h"
-#include "runtime/sort_device.h"
-#include "runtime/transpose.h"
+#include "runtime/helper.h"
 
 static const char function[] = "wlm_spmm"; /* for messages */
 
@@ -14,25 +13,26 @@ typedef struct one_call {
   wlm_problem problem;
   wlm_execute_args args;
   const wlm_csr *a, *op;
-  const void *order;           /* NULL = in the same place */
-  wlm_csr transposed;          /* op(A), if it is not A */
-  void *const *build;          /* kernels that build A^T for this call; NULL = op(A) is there */
-  wlmi_transpose_layout built; /* where in the workspace; no bytes if nothing is built */
+  const void *order;            /* NULL = in the same place */
+  wlm_csr transposed;           /* op(A), if it is not A */
+  wlmi_transpose_layout layout; /* of A^T in the workspace; no bytes if it is not built for this call */
+  void *const *kernels;         /* which build it; NULL = the host does */
 } one_call;
 
-/* Describes A^T at its places in this memory. */
-static void place(one_call *c, const wlmi_transpose_layout *at, char *memory) {
-  c->transposed.rowptr = memory + at->rowptr;
-  c->transposed.colind = memory + at->colind;
-  c->order = memory + at->order;
+/* Makes A^T op(A). Its arrays are NULL if it is not built yet. */
+static void take_transpose(one_call *c, const wlm_csr *a) {
+  c->transposed = wlmi_transpose_given(a);
+  c->op = &c->transposed;
+  c->order = a->t_order;
 }
 
 /* Builds A^T in the stream's workspace. */
 static wlm_status build(one_call *c, char *memory) {
-  const wlmi_transpose_layout *at = &c->built;
-  place(c, at, memory);
-  return wlmi_transpose_enqueue(c->context->device, c->build, c->a, memory + at->rowptr, memory + at->colind,
-                                memory + at->order, memory + at->scratch, c->args.stream);
+  wlm_csr a = *c->a;
+  WLM_CHECK(wlmi_transpose_build(c->context->device, c->kernels, &c->layout, memory, memory + c->layout.scratch,
+                                 c->args.stream, &a));
+  take_transpose(c, &a);
+  return WLM_OK;
 }
 
 static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *bound) {
@@ -53,13 +53,16 @@ static wlm_status run(one_call *c, wlmi_use use) {
   const wlmi_decide_request request = {&c->problem, c->op, &stats, use, NULL};
   WLM_TRY(wlmi_decide(c->context, &request, &decided));
   WLM_TRY(bind(c, &decided->plan, &bound));
-  const size_t behind = c->built.scratch + bound.workspace_size;
+  const size_t behind = c->layout.scratch + bound.workspace_size;
   WLM_TRY(wlmi_workspace_take(&c->context->workspaces, device, c->args.stream,
-                              behind > c->built.size ? behind : c->built.size, &workspace));
-  if (c->build) WLM_TRY(build(c, workspace.memory));
-  if (c->build) WLM_TRY(bind(c, &decided->plan, &bound)); /* to where A^T is now known to be */
-  c->args.workspace = c->build ? (char *)workspace.memory + c->built.scratch : workspace.memory;
-  c->args.workspace_size = workspace.size - c->built.scratch;
+                              behind > c->layout.size ? behind : c->layout.size, &workspace));
+  c->args.workspace = workspace.memory;
+  c->args.workspace_size = workspace.size - c->layout.scratch;
+  if (c->layout.size) {
+    WLM_TRY(build(c, workspace.memory));
+    WLM_TRY(bind(c, &decided->plan, &bound)); /* to where A^T is now known to be */
+    c->args.workspace = (char *)workspace.memory + c->layout.scratch;
+  }
   status = wlmi_run(function, &decided->plan.shape, &bound, &c->args, NULL);
 done:
   wlmi_workspace_give(&c->context->workspaces, device, c->args.stream, &workspace);
@@ -67,47 +70,20 @@ done:
   return status;
 }
 
-/* Builds A^T on the host, for this call only (wlmi_transpose_load says where). */
-static wlm_status run_on_host_transpose(one_call *c, const wlmi_transpose_layout *at) {
-  wlmi_device *device = c->context->device;
-  void *memory = NULL;
-  wlm_status status;
-  WLM_TRY(device->ops->allocate(device, at->scratch, &memory));
-  char *const bytes = memory;
-  place(c, at, bytes);
-  WLM_TRY(
-      wlmi_transpose_on_host(device, c->args.stream, c->a, bytes + at->rowptr, bytes + at->colind, bytes + at->order));
-  WLM_TRY(run(c, WLMI_USE_ONE_CALL));
-  status = device->ops->wait(device, c->args.stream);
-done:
-  device->ops->release(device, memory);
-  return status;
-}
-
 static wlm_status run_transposed(one_call *c) {
-  void *kernels[WLMI_MAX_PASSES] = {0};
-  if (c->a->t_rowptr) {
-    c->transposed = wlmi_transpose_given(c->a);
-    c->op = &c->transposed;
-    c->order = c->a->t_order;
-    return run(c, WLMI_USE_ONE_CALL);
-  }
-  if (wlmi_scatter_pays(&c->problem, c->a)) {
+  wlmi_help help;
+  if (!c->a->t_rowptr && wlmi_scatter_pays(&c->problem, c->a)) {
     const wlm_status status = run(c, WLMI_USE_SCATTER);
     if (status != WLM_ERR_NOT_FOUND) return status;
     wlmi_clear_error();
   }
-  wlmi_transpose_layout layout;
-  WLM_CHECK(wlmi_transpose_layout_of(c->a, &layout));
-  c->transposed = *c->a;
-  c->transposed.rows = c->a->cols;
-  c->transposed.cols = c->a->rows;
-  c->op = &c->transposed;
-  const wlm_status status = wlmi_transpose_load(c->context, c->a, c->args.stream, kernels);
-  if (status == WLM_ERR_NO_COMPILER) return run_on_host_transpose(c, &layout);
-  if (status != WLM_OK) return status;
-  c->built = layout;
-  c->build = kernels;
+  take_transpose(c, c->a);
+  if (c->a->t_rowptr) return run(c, WLMI_USE_ONE_CALL);
+  const int may_wait = wlmi_transpose_may_wait(c->context->device, c->a, c->args.stream);
+  WLM_CHECK(wlmi_transpose_layout_of(c->a, &c->layout));
+  WLM_CHECK(wlmi_help_load(c->context, WLMI_HELPER_TRANSPOSE, c->a, may_wait, &help));
+  c->kernels = help.kernels;
+  if (!c->kernels) c->layout.size = c->layout.scratch; /* the host needs no scratch */
   return run(c, WLMI_USE_ONE_CALL);
 }
 

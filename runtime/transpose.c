@@ -10,8 +10,6 @@
 #include "core/base/memory.h"
 #include "core/csr/transpose.h"
 #include "runtime/helper.h"
-#include "runtime/load.h"
-#include "runtime/sort_device.h"
 
 struct wlmi_transpose {
   wlm_context *context;
@@ -20,8 +18,7 @@ struct wlmi_transpose {
   int made;
   wlmi_matrix_view view;
   wlm_stats stats;
-  void *memory; /* on the device: rowptr, colind and order, as the layout says */
-  void *rowptr, *colind, *order;
+  void *memory; /* on the device: rowptr, colind and order; NULL = A^T is given */
   wlmi_fork_watch forks;
 };
 
@@ -55,10 +52,14 @@ void wlmi_transpose_destroy(wlmi_transpose *transpose) {
 
 /* ---- making it ------------------------------------------------------------------------------------------ */
 
-wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
-                                  void *order) {
-  const size_t offset = wlmi_index_size(csr->rowptr_type), index = wlmi_index_size(csr->colind_type);
-  wlm_csr a = *csr;
+enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
+
+int wlmi_transpose_may_wait(wlmi_device *device, const wlm_csr *csr, void *stream) {
+  return csr->nnz > MOST_ON_HOST || device->ops->is_captured(device, stream);
+}
+
+static wlm_status build_on_host(wlmi_device *device, wlm_csr a, void *rowptr, void *colind, void *order, void *stream) {
+  const size_t offset = wlmi_index_size(a.rowptr_type), index = wlmi_index_size(a.colind_type);
   wlmi_mirror arrays[] = {{"rowptr", &a.rowptr, a.rows + 1, offset, 0, NULL},
                           {"colind", &a.colind, a.nnz, index, 0, NULL},
                           {"rowptr of the transpose", &rowptr, a.cols + 1, offset, 1, NULL},
@@ -69,31 +70,13 @@ wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_c
   return wlmi_mirror_close(device, stream, arrays, 5, status);
 }
 
-enum { MOST_ON_HOST = 1 << 22 }; /* non-zeros; with more the host takes as long as a compiler */
-
-wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLMI_MAX_PASSES]) {
-  wlmi_device *device = context->device;
-  wlm_status status = WLM_OK;
-  int on_host = device->info.limits.target != WLMI_TARGET_CUDA;
-  if (!on_host && context->background.wanted && csr->nnz <= MOST_ON_HOST && !device->ops->is_captured(device, stream))
-    status = wlmi_background_helps(context, WLMI_HELPER_TRANSPOSE, csr, &on_host);
-  if (status == WLM_OK && on_host) return WLM_ERR_NO_COMPILER;
-  return status == WLM_OK ? wlmi_load_helper(context, WLMI_HELPER_TRANSPOSE, csr, kernels) : status;
-}
-
-/* Builds A^T on the device, if the kernels can be compiled. */
-static wlm_status make_there(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
-  wlmi_device *device = t->context->device;
-  const size_t size = layout->size - layout->scratch;
-  void *kernels[WLMI_MAX_PASSES] = {0}, *scratch = NULL, *const stream = t->stream;
-  wlm_status status;
-  WLM_TRY(wlmi_transpose_load(t->context, csr, stream, kernels));
-  WLM_TRY(device->ops->allocate_on(device, stream, size, &scratch));
-  WLM_TRY(wlmi_transpose_enqueue(device, kernels, csr, t->rowptr, t->colind, t->order, scratch, stream));
-  WLM_TRY(device->ops->wait(device, stream));
-done:
-  if (scratch) device->ops->release_on(device, stream, scratch, size);
-  return status;
+wlm_status wlmi_transpose_build(wlmi_device *device, void *const *kernels, const wlmi_transpose_layout *layout,
+                                char *memory, void *scratch, void *stream, wlm_csr *csr) {
+  char *const rowptr = memory + layout->rowptr, *const colind = memory + layout->colind;
+  char *const order = memory + layout->order;
+  csr->t_rowptr = rowptr, csr->t_colind = colind, csr->t_order = order;
+  return kernels ? wlmi_transpose_enqueue(device, kernels, csr, rowptr, colind, order, scratch, stream)
+                 : build_on_host(device, *csr, rowptr, colind, order, stream);
 }
 
 wlm_csr wlmi_transpose_given(const wlm_csr *csr) {
@@ -106,27 +89,20 @@ wlm_csr wlmi_transpose_given(const wlm_csr *csr) {
   return transposed;
 }
 
-static wlm_status make_arrays(wlmi_transpose *t, const wlm_csr *csr, const wlmi_transpose_layout *layout) {
-  const wlm_status status = make_there(t, csr, layout);
-  return status == WLM_ERR_NO_COMPILER
-             ? wlmi_transpose_on_host(t->context->device, t->stream, csr, t->rowptr, t->colind, t->order)
-             : status;
-}
-
-static wlm_status build(wlmi_transpose *t, const wlm_csr *csr, wlm_csr *built) {
+/* Builds A^T in memory of its own. */
+static wlm_status build(wlmi_transpose *t, wlm_csr *csr) {
   wlmi_device *device = t->context->device;
   wlmi_transpose_layout layout;
-  wlm_status status;
-  WLM_TRY(wlmi_transpose_layout_of(csr, &layout));
-  WLM_TRY(device->ops->allocate(device, layout.scratch, &t->memory));
-  t->rowptr = (char *)t->memory + layout.rowptr;
-  t->colind = (char *)t->memory + layout.colind;
-  t->order = (char *)t->memory + layout.order;
-  WLM_TRY(make_arrays(t, csr, &layout));
-  built->t_rowptr = t->rowptr;
-  built->t_colind = t->colind;
-  built->t_order = t->order;
-done:
+  wlmi_help help;
+  WLM_CHECK(wlmi_transpose_layout_of(csr, &layout));
+  WLM_CHECK(device->ops->allocate(device, layout.scratch, &t->memory));
+  wlm_status status =
+      wlmi_help_begin(t->context, WLMI_HELPER_TRANSPOSE, csr, wlmi_transpose_may_wait(device, csr, t->stream),
+                      t->stream, layout.size - layout.scratch, &help);
+  if (status == WLM_OK)
+    status = wlmi_transpose_build(device, help.kernels, &layout, t->memory, help.scratch.memory, t->stream, csr);
+  if (status == WLM_OK) status = device->ops->wait(device, t->stream);
+  wlmi_help_end(t->context, t->stream, &help);
   return status;
 }
 
@@ -135,7 +111,7 @@ static wlm_status make(wlmi_transpose *t, const wlm_csr *csr) {
   wlmi_matrix_view *view = &t->view;
   wlm_csr whole = *csr;
   wlm_status status = WLM_OK;
-  if (!csr->t_rowptr) WLM_TRY(build(t, csr, &whole));
+  if (!csr->t_rowptr) WLM_TRY(build(t, &whole));
   view->csr = wlmi_transpose_given(&whole);
   view->order = whole.t_order;
   if (t->memory)

@@ -2,21 +2,21 @@
 #pragma once
 
 #include "runtime/context.h"
+#include "runtime/sort_device.h"
 
 typedef struct wlmi_transpose wlmi_transpose;
 
 wlm_status wlmi_transpose_create(wlm_context *context, void *stream, wlmi_transpose **transpose);
 void wlmi_transpose_destroy(wlmi_transpose *transpose); /* NULL is fine */
 
-/* Loads the kernels that build A^T on this stream. WLM_ERR_NO_COMPILER where the host builds it: on the host device,
- * without a compiler, and a small one while these kernels are compiled in the background, if the stream is not
- * captured.
- */
-wlm_status wlmi_transpose_load(wlm_context *context, const wlm_csr *csr, void *stream, void *kernels[WLMI_MAX_PASSES]);
+/* Whether building A^T on this stream may wait for a compiler (wlmi_help_load): if A is large, so the host takes as
+ * long, or the stream is captured. */
+int wlmi_transpose_may_wait(wlmi_device *device, const wlm_csr *csr, void *stream);
 
-/* Builds A^T on the host into arrays of the device, by copies there and back unless it is the host. */
-wlm_status wlmi_transpose_on_host(wlmi_device *device, void *stream, const wlm_csr *csr, void *rowptr, void *colind,
-                                  void *order);
+/* Builds A^T in `memory` and adds it to csr, as if it were given. `kernels` are those of WLMI_HELPER_TRANSPOSE, which
+ * this enqueues; with NULL the host builds it, after the stream's earlier work, and needs no scratch. */
+wlm_status wlmi_transpose_build(wlmi_device *device, void *const *kernels, const wlmi_transpose_layout *layout,
+                                char *memory, void *scratch, void *stream, wlm_csr *csr);
 
 /* A^T as its caller gave it. The values stay in A's order, see wlm_csr.t_order. */
 wlm_csr wlmi_transpose_given(const wlm_csr *csr);
