@@ -107,7 +107,8 @@ static int loaded_entry(wlm_context *context, const wlmi_spec *spec, const wlmi_
  * replace one that is bound to A^T, nor the other way round. */
 static const wlm_plan *upgraded(const wlm_plan *plan) {
   const wlmi_decided *better = atomic_load(&plan->upgrade->result);
-  return better && better->plan.shape.walks_a == plan->shape.walks_a ? &better->plan : NULL;
+  const int walks_a = plan->shape.loaded.program.walks_a;
+  return better && better->plan.shape.loaded.program.walks_a == walks_a ? &better->plan : NULL;
 }
 
 /* How many times the expected time of the choice a kernel that is loaded or archived may take to run in its place; 0 =

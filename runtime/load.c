@@ -57,21 +57,17 @@ static wlm_status load(wlm_context *context, wlmi_decision *d, const wlmi_spec *
 /* The kernels that copy column-major arrays stay loaded, as helpers do. */
 static wlm_status add_layout(wlm_context *context, wlm_plan *plan) {
   const wlm_csr types = WLM_CSR_INIT; /* they depend on no type of A */
-  wlmi_loaded loaded;
   wlmi_spec spec;
   if (!wlmi_has_columns(&plan->shape.arrays)) return WLM_OK;
   WLM_CHECK(wlmi_spec_of_types(&types, &spec));
-  WLM_CHECK(wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_LAYOUT}, &loaded));
-  plan->shape.layout_pass = loaded.program.passes[0];
-  memcpy(plan->shape.layout_kernels, loaded.kernels, sizeof loaded.kernels);
-  return WLM_OK;
+  return wlmi_context_load(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_LAYOUT}, &plan->shape.layout);
 }
 
 wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_status chosen, int entry, wlm_plan *plan) {
   wlmi_loaded loaded;
   wlmi_decision *decision = &plan->reason.decision;
   WLM_CHECK(load(context, decision, spec, chosen, entry, &loaded));
-  plan->users = loaded.users;
+  WLM_CHECK(wlmi_plan_set_program(plan, context->device, &loaded, spec));
   if (spec->problem.operation == WLM_ARGMAX_GRADIENT && spec->problem.policy.deterministic &&
       !loaded.program.deterministic)
     return wlmi_fail(
@@ -79,7 +75,6 @@ wlm_status wlmi_load_plan(wlm_context *context, const wlmi_spec *spec, wlm_statu
         "wlm_problem: argmax_gradient with policy.deterministic is not supported on a GPU, where terms are "
         "added atomically, in any order");
   snprintf(decision->variant, sizeof decision->variant, "%s", loaded.program.variant);
-  WLM_CHECK(wlmi_plan_set_program(plan, context->device, &loaded.program, loaded.kernels, spec));
   return add_layout(context, plan);
 }
 

@@ -87,7 +87,7 @@ static wlm_status create(wlm_context *context, const wlm_matrix *matrix, const w
   wlm_plan *plan = NULL;
   wlm_status status;
   WLM_TRY(decide_for(context, matrix, problem, variant, &decided, &chosen_by));
-  WLM_TRY(see(matrix, problem, decided->plan.shape.walks_a, &view));
+  WLM_TRY(see(matrix, problem, decided->plan.shape.loaded.program.walks_a, &view));
   plan = wlmi_alloc(sizeof *plan);
   if (!plan) {
     status = wlmi_fail(WLM_ERR_OUT_OF_MEMORY, "plan");
@@ -184,7 +184,7 @@ wlm_status wlm_expected_seconds(wlm_context *context, const wlm_matrix *matrix, 
 }
 
 static wlm_status bind_arrays(const wlm_plan *plan, const wlm_csr *csr, wlmi_bound *bound) {
-  if (!plan->shape.is_transposed || plan->shape.walks_a)
+  if (!plan->shape.is_transposed || plan->shape.loaded.program.walks_a)
     return wlmi_bind(&plan->shape, csr, csr->rowptr, NULL, 1, bound);
   const wlm_csr transposed = wlmi_transpose_given(csr);
   if (csr->t_rowptr) return wlmi_bind(&plan->shape, &transposed, csr->rowptr, csr->t_order, 1, bound);

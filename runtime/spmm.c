@@ -36,8 +36,8 @@ static wlm_status build(one_call *c, char *memory) {
 }
 
 static wlm_status bind(const one_call *c, const wlm_plan *plan, wlmi_bound *bound) {
-  return plan->shape.walks_a ? wlmi_bind(&plan->shape, c->a, c->a->rowptr, NULL, 1, bound)
-                             : wlmi_bind(&plan->shape, c->op, c->a->rowptr, c->order, 1, bound);
+  return plan->shape.loaded.program.walks_a ? wlmi_bind(&plan->shape, c->a, c->a->rowptr, NULL, 1, bound)
+                                            : wlmi_bind(&plan->shape, c->op, c->a->rowptr, c->order, 1, bound);
 }
 
 /* Enqueues the product in the stream's workspace, where its own one takes the place of the scratch for A^T.

@@ -39,7 +39,7 @@ static wlm_status check_fit(wlmi_tuning *t, const wlm_plan *plan) {
   wlm_status status = WLM_OK;
   int spills = 0;
   if (!t->device->ops->kernel_facts) return WLM_OK;
-  for (int i = 0; i < plan->shape.pass_count && status == WLM_OK && !reason.size; i++) {
+  for (int i = 0; i < plan->shape.loaded.program.pass_count && status == WLM_OK && !reason.size; i++) {
     wlmi_kernel_facts facts;
     status = t->device->ops->kernel_facts(t->device, &plan->bound.launches[i], &facts);
     if (status != WLM_OK) break;

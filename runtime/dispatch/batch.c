@@ -10,7 +10,7 @@ enum { MOST_TOGETHER = WLMI_GRID_FOLD };
 static const size_t most_workspace = 32 << 20;
 
 static int needs_z(const wlmi_shape *shape, const wlmi_bound *bound) {
-  for (int i = 0; i < shape->pass_count; i++)
+  for (int i = 0; i < shape->loaded.program.pass_count; i++)
     if (bound->launches[i].grid[1] >= WLMI_GRID_FOLD) return 1;
   for (int i = 0; i < bound->layout.count; i++)
     if (bound->layout.copies[i].launch.grid[1] >= WLMI_GRID_FOLD) return 1;
@@ -21,7 +21,7 @@ void wlmi_batch_bind(const wlmi_shape *shape, wlmi_bound *bound) {
   const size_t aligned = (bound->workspace_size + WLMI_WORK_ALIGNMENT - 1) / WLMI_WORK_ALIGNMENT * WLMI_WORK_ALIGNMENT;
   const int64_t fitting = aligned ? (int64_t)(most_workspace / aligned) : MOST_TOGETHER;
   int64_t most = fitting < 1 ? 1 : fitting < MOST_TOGETHER ? fitting : MOST_TOGETHER;
-  if (!shape->is_batched || needs_z(shape, bound)) most = 1;
+  if (!shape->loaded.program.is_batched || needs_z(shape, bound)) most = 1;
   bound->together = shape->batch < most ? shape->batch : most;
   if (bound->together > 1) bound->workspace_size = aligned * (size_t)bound->together;
 }

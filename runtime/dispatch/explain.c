@@ -162,8 +162,8 @@ void wlmi_explain_text(wlmi_text *text, const wlm_plan *plan) {
                      plan->device->info.driver);
   wlmi_text_puts(text, "\n");
   if (!isnan(c->distance)) wlmi_text_printf(text, "distance  %.2f\n", c->distance);
-  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->reason.split,
-                   plan->reason.deterministic ? "same bits every time" : "not deterministic");
+  wlmi_text_printf(text, "splits    a row: %s; %s\n", plan->shape.loaded.program.split,
+                   plan->shape.loaded.program.deterministic ? "same bits every time" : "not deterministic");
   if (plan->bound.prepared_size)
     wlmi_text_printf(text, "prepares  %zu bytes; %s\n", plan->bound.prepared_size,
                      plan->is_prepared ? "done" : "wlm_plan_prepare has not run");

@@ -82,9 +82,9 @@ static void put_step(wlmi_text *out, const wlm_plan *plan) {
 
 static void put_kernel(wlmi_text *out, const wlm_plan *plan) {
   const wlmi_decision *c = &plan->reason.decision;
-  wlmi_json_put(out, "split=%s deterministic=%i expected_calls=%jd prepared_bytes=%jd is_prepared=%i",
-                plan->reason.split, plan->reason.deterministic, c->calls, (intmax_t)plan->bound.prepared_size,
-                plan->is_prepared);
+  const wlmi_program *program = &plan->shape.loaded.program;
+  wlmi_json_put(out, "split=%s deterministic=%i expected_calls=%jd prepared_bytes=%jd is_prepared=%i", program->split,
+                program->deterministic, c->calls, (intmax_t)plan->bound.prepared_size, plan->is_prepared);
   wlmi_json_put(out, "refused=%d refused_failed=%d unprepared=%d", c->refused, c->refused_failed, c->unprepared);
   put_refusals(out, "refusals", c->refusals, WLMI_REFUSALS);
   wlmi_json_integer(out, "failed", c->failed);

@@ -37,9 +37,9 @@ void wlmi_launch_repeat(wlmi_launch *launch, int64_t products) {
 
 wlm_status wlmi_launch_all(const wlmi_shape *shape, const wlmi_bound *bound, wlmi_when when, int64_t products,
                            const struct wlm_args *args, void *stream) {
-  for (int i = 0; i < shape->pass_count; i++) {
+  for (int i = 0; i < shape->loaded.program.pass_count; i++) {
     wlmi_launch launch = bound->launches[i];
-    if (shape->passes[i].when != when || !launch.unit_blocks) continue;
+    if (shape->loaded.program.passes[i].when != when || !launch.unit_blocks) continue;
     wlmi_launch_repeat(&launch, products);
     WLM_CHECK(shape->device->ops->launch(shape->device, &launch, args, stream));
   }

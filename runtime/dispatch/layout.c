@@ -22,13 +22,15 @@ int wlmi_has_columns(const wlmi_arrays *arrays) {
 static const double sectors_of_pass = 250e3;
 enum { SECTOR = 32, CACHE_LINE = 128 }; /* bytes */
 
-static double products_of(const wlmi_shape *shape) { return shape->is_batched ? (double)shape->batch : 1; }
+static double products_of(const wlmi_shape *shape) {
+  return shape->loaded.program.is_batched ? (double)shape->batch : 1;
+}
 
 /* A copied C is moved three times: stored by rows, read and stored by columns. In place a warp stores a sector for each
  * column of the rows that it has at once. */
 static int c_stays(const wlmi_shape *shape, const wlmi_array *c, int64_t lines) {
   const double elements = (double)lines * (double)c->columns * products_of(shape), of_sector = SECTOR / (double)c->size;
-  const double rows = (double)shape->rows_together, together = rows < of_sector ? rows : of_sector;
+  const double rows = (double)shape->loaded.program.rows_together, together = rows < of_sector ? rows : of_sector;
   return elements / together <= 3 * elements / of_sector + sectors_of_pass;
 }
 
@@ -41,7 +43,7 @@ static int b_stays(const wlmi_shape *shape, const wlmi_array *b, int64_t lines, 
   const double by_rows = row > SECTOR ? row / SECTOR : 1;
   const double shared = whole / CACHE_LINE + 1, apart = (double)b->columns < shared ? (double)b->columns : shared;
   const double more = edges * (apart - by_rows), copied = 2 * whole / SECTOR;
-  return shape->takes_b_columns && (more - copied) * products_of(shape) <= sectors_of_pass;
+  return shape->loaded.program.takes_b_columns && (more - copied) * products_of(shape) <= sectors_of_pass;
 }
 
 static int is_of_b(const wlmi_array *array) { return array->ld_to == offsetof(struct wlm_args, ldb); }
@@ -49,7 +51,7 @@ static int is_of_b(const wlmi_array *array) { return array->ld_to == offsetof(st
 /* Arrays with one leading dimension stay together, as the first of them does. */
 static void choose_steps(const wlmi_shape *shape, const struct wlm_args *args, wlmi_layout *layout) {
   const wlmi_arrays *arrays = &shape->arrays;
-  layout->has_steps = shape->rows_together > 0;
+  layout->has_steps = shape->loaded.program.rows_together > 0;
   for (int i = arrays->count - 1; i >= 0 && layout->has_steps; i--) {
     const wlmi_array *array = &arrays->list[i];
     if (!is_by_columns(array)) continue;
@@ -81,6 +83,7 @@ static int64_t padded(const wlmi_arrays *arrays, int64_t n) {
 static wlm_status add_copy(const wlmi_shape *shape, const wlmi_array *array, int64_t lines, wlmi_copy *copy,
                            size_t *size) {
   const wlmi_extent extent = {.rows = lines, .n = array->columns};
+  const wlmi_pass *pass = shape->layout.program.passes;
   int64_t elements, bytes, total;
   if (array->columns > (int64_t)UINT32_MAX / (int64_t)array->size - 16)
     return wlmi_fail(WLM_ERR_OVERFLOW, "wlm_problem.n is %lld, and a copy by rows of %s would have lines above 4 GiB",
@@ -92,8 +95,8 @@ static wlm_status add_copy(const wlmi_shape *shape, const wlmi_array *array, int
   if (overflow) return wlmi_fail(WLM_ERR_OVERFLOW, "a copy by rows of %s does not fit 64 bits", array->name);
   copy->lines = lines;
   *size = (size_t)total;
-  return wlmi_launch_make(&shape->layout_pass, shape->device->info.limits.target,
-                          wlmi_pass_unit_blocks(&shape->layout_pass, &extent, 0), array->columns, NULL, &copy->launch);
+  return wlmi_launch_make(pass, shape->device->info.limits.target, wlmi_pass_unit_blocks(pass, &extent, 0),
+                          array->columns, NULL, &copy->launch);
 }
 
 wlm_status wlmi_layout_bind(const wlmi_shape *shape, const struct wlm_args *args, size_t used, wlmi_layout *layout) {
@@ -119,7 +122,7 @@ static wlm_status copy_all(const wlmi_shape *shape, const wlmi_array *array, con
       {1, 1}};
   wlmi_launch launch = copy->launch;
   if (!launch.unit_blocks) return WLM_OK;
-  launch.kernel = shape->layout_kernels[3 * direction + wlmi_size_class(array->size)];
+  launch.kernel = shape->layout.kernels[3 * direction + wlmi_size_class(array->size)];
   wlmi_launch_repeat(&launch, products);
   return shape->device->ops->launch(shape->device, &launch, &launch_args.args, stream);
 }

@@ -24,11 +24,10 @@ static wlm_status correct_wave(const wlmi_device *device, void *kernel, wlmi_pas
   return WLM_OK;
 }
 
-/* Computes everything that does not depend on a matrix, for a program whose kernels are loaded; asks the device how
- * many blocks of a kernel fit. */
-static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, void *const kernels[WLMI_MAX_PASSES],
-                             const wlmi_spec *spec, wlmi_shape *shape) {
+/* Computes everything that does not depend on a matrix; asks the device how many blocks of a kernel fit. */
+static wlm_status make_shape(wlmi_device *device, const wlmi_loaded *loaded, const wlmi_spec *spec, wlmi_shape *shape) {
   const wlm_problem *p = &spec->problem;
+  const wlmi_program *program = &loaded->program;
   *shape = (wlmi_shape){
       .device = device,
       .operation = p->operation,
@@ -45,30 +44,13 @@ static wlm_status make_shape(wlmi_device *device, const wlmi_program *program, v
       .has_dropout = p->dropout,
       .is_attention = wlmi_is_attention(p),
       .is_transposed = p->transpose && (!program->walks_a || p->operation == WLM_ARGMAX_GRADIENT),
-      .walks_a = program->walks_a,
       .batch = p->batch,
-      .is_batched = program->is_batched,
-      .rows_together = program->rows_together,
-      .takes_b_columns = program->takes_b_columns,
-      .pass_count = program->pass_count,
-      .workspace = program->workspace,
-      .prepared = program->prepared,
+      .loaded = *loaded,
   };
-  const wlmi_pass *first = wlmi_program_first_execute(program);
+  const int64_t first = wlmi_program_first_execute(program) - program->passes;
   WLM_CHECK(wlmi_arrays_make(spec, &shape->arrays));
   if (!program->uses_b && p->operation != WLM_MESSAGE) wlmi_arrays_make_optional(&shape->arrays, "b");
-  for (int i = 0; i < program->pass_count; i++) {
-    shape->passes[i] = program->passes[i];
-    shape->kernels[i] = kernels[i];
-  }
-  const int64_t i = first - program->passes;
-  return correct_wave(device, kernels[i], &shape->passes[i]);
-}
-
-static int first_execute(const wlmi_shape *shape) {
-  int i = 0;
-  while (shape->passes[i].when != WLMI_WHEN_EXECUTE) i++;
-  return i;
+  return correct_wave(device, loaded->kernels[first], &shape->loaded.program.passes[first]);
 }
 
 wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_rowptr, const void *order, int fresh,
@@ -76,9 +58,10 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
   const int turned = wlmi_is_turned(shape);
   const int64_t n = shape->n, rows = turned ? csr->cols : csr->rows, cols = turned ? csr->rows : csr->cols;
   const wlmi_extent extent = {rows, cols, csr->nnz, n};
-  const int first = first_execute(shape);
-  const int64_t blocks = wlmi_pass_unit_blocks(&shape->passes[first], &extent, 0);
-  bound->empty = (shape->walks_a ? cols : rows) == 0 || n == 0 || shape->batch == 0 ||
+  const wlmi_program *program = &shape->loaded.program;
+  const wlmi_pass *first = wlmi_program_first_execute(program);
+  const int64_t blocks = wlmi_pass_unit_blocks(first, &extent, 0);
+  bound->empty = (program->walks_a ? cols : rows) == 0 || n == 0 || shape->batch == 0 ||
                  (shape->operation == WLM_SDDMM && !csr->nnz);
   bound->args = (struct wlm_args){
       .rows = rows,
@@ -94,40 +77,37 @@ wlm_status wlmi_bind(const wlmi_shape *shape, const wlm_csr *csr, const void *a_
       .heads = shape->heads,
       .head_width = n / shape->heads,
       .blocks = blocks,
-      .units = wlmi_pass_units_each(&shape->passes[first], &extent, 0),
+      .units = wlmi_pass_units_each(first, &extent, 0),
       .fresh = fresh,
   };
-  for (int i = 0; i < shape->pass_count; i++) {
-    const wlmi_pass *pass = &shape->passes[i];
-    const int64_t units = i == first ? blocks : wlmi_pass_unit_blocks(pass, &extent, blocks);
-    WLM_CHECK(
-        wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->kernels[i], &bound->launches[i]));
+  for (int i = 0; i < program->pass_count; i++) {
+    const wlmi_pass *pass = &program->passes[i];
+    const int64_t units = pass == first ? blocks : wlmi_pass_unit_blocks(pass, &extent, blocks);
+    WLM_CHECK(wlmi_launch_make(pass, shape->device->info.limits.target, units, n, shape->loaded.kernels[i],
+                               &bound->launches[i]));
   }
-  WLM_CHECK(wlmi_bytes_size(&shape->workspace, &extent, blocks, &bound->workspace_size));
+  WLM_CHECK(wlmi_bytes_size(&program->workspace, &extent, blocks, &bound->workspace_size));
   WLM_CHECK(wlmi_layout_bind(shape, &bound->args, bound->workspace_size, &bound->layout));
   bound->workspace_size = bound->layout.size;
   wlmi_batch_bind(shape, bound);
-  return wlmi_bytes_size(&shape->prepared, &extent, blocks, &bound->prepared_size);
+  return wlmi_bytes_size(&program->prepared, &extent, blocks, &bound->prepared_size);
 }
 
-wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                                 void *const kernels[WLMI_MAX_PASSES], const wlmi_spec *spec) {
-  plan->device = device;
-  plan->reason.deterministic = program->deterministic;
-  snprintf(plan->reason.split, sizeof plan->reason.split, "%s", program->split);
-  const wlm_status status = make_shape(device, program, kernels, spec, &plan->shape);
+wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_loaded *loaded,
+                                 const wlmi_spec *spec) {
   static const wlmi_bytes none;
-  if (memcmp(&program->prepared, &none, sizeof none))
+  plan->device = device;
+  if (memcmp(&loaded->program.prepared, &none, sizeof none))
     plan->no_rebind = "has prepared memory, which was filled for one matrix";
-  return status;
+  return make_shape(device, loaded, spec, &plan->shape);
 }
 
 void wlmi_plan_keep_kernels(wlm_plan *plan) {
-  if (plan->users) atomic_fetch_add(plan->users, 1);
+  if (plan->shape.loaded.users) atomic_fetch_add(plan->shape.loaded.users, 1);
 }
 
 void wlmi_plan_drop_kernels(wlm_plan *plan) {
-  if (plan->users) atomic_fetch_sub(plan->users, 1);
+  if (plan->shape.loaded.users) atomic_fetch_sub(plan->shape.loaded.users, 1);
 }
 
 /* The plan that runs: this one, or the current kernel's plan of a plan that tunes online. */
@@ -284,7 +264,7 @@ static wlm_status launch(const wlmi_shape *shape, const wlmi_bound *bound, kerne
   void *const stream = call->stream;
   wlmi_given given[WLMI_MOST_COPIES];
   const wlmi_layout *layout = &bound->layout;
-  const int64_t products = shape->is_batched ? kernel->batch.batch.count : 1;
+  const int64_t products = shape->loaded.program.is_batched ? kernel->batch.batch.count : 1;
   if (!layout->count && !layout->has_steps)
     return wlmi_launch_all(shape, bound, WLMI_WHEN_EXECUTE, products, &kernel->args, stream);
   WLM_CHECK(wlmi_layout_begin(shape, layout, call->workspace, products, kernel, given, stream));
@@ -317,7 +297,8 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
   else
     WLM_CHECK(wlmi_take_arrays(function, shape, bound, &(wlmi_call){{[WLMI_IN_ARGS] = call}}, &kernel));
   WLM_CHECK(take_work(function, bound, call, &kernel.args));
-  if (shape->batch > 1 || shape->is_batched) WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
+  if (shape->batch > 1 || shape->loaded.program.is_batched)
+    WLM_CHECK(wlmi_batch_take(function, shape, bound, call, &kernel.batch));
   const wlmi_work work = work_of(bound, call->workspace);
   WLM_CHECK(wlmi_check_overlap(function, shape, &work, &kernel));
   return shape->batch > 1 ? launch_batch(shape, bound, &kernel, call) : launch(shape, bound, &kernel, call);

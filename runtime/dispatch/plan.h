@@ -43,23 +43,17 @@ typedef struct wlmi_shape {
   wlm_type value_type;
   int base; /* of rowptr and colind */
   int has_values, has_bias, has_dropout, is_attention;
-  int is_transposed;     /* rows and columns of the kernels' arguments are those of A^T */
-  int walks_a;           /* A itself is bound, and the main result has a line for each column of the arguments */
-  int64_t batch;         /* products of a call */
-  int is_batched;        /* the kernels compute several of them in a launch */
-  int64_t rows_together; /* as of a program */
-  int takes_b_columns;
+  int is_transposed; /* rows and columns of the kernels' arguments are those of A^T */
+  int64_t batch;     /* products of a call */
   wlmi_arrays arrays;
-  int pass_count;
-  wlmi_pass passes[WLMI_MAX_PASSES];
-  void *kernels[WLMI_MAX_PASSES];
-  wlmi_bytes workspace, prepared;
-  wlmi_pass layout_pass; /* of the kernels that copy column-major arrays, where there are some */
-  void *layout_kernels[WLMI_MAX_PASSES];
+  wlmi_loaded loaded;
+  wlmi_loaded layout; /* the kernels that copy column-major arrays, where there are some */
 } wlmi_shape;
 
 /* Whether kernels get the rows and columns of A^T, but its other arrays as those of A. */
-static inline int wlmi_is_turned(const wlmi_shape *shape) { return shape->is_transposed && shape->walks_a; }
+static inline int wlmi_is_turned(const wlmi_shape *shape) {
+  return shape->is_transposed && shape->loaded.program.walks_a;
+}
 
 /* The values for one matrix. */
 typedef struct wlmi_bound {
@@ -84,8 +78,6 @@ typedef struct wlmi_plan_reason {
   wlm_stats stats;
   int estimated; /* the stats were estimated from rows, cols and nnz */
   char problem_key[WLMI_SPEC_KEY];
-  char split[16];
-  int deterministic;
   double transpose_seconds; /* time of building A^T; 0 if the plan is for A */
   size_t transpose_bytes;
 } wlmi_plan_reason;
@@ -100,7 +92,6 @@ struct wlm_plan {
   wlmi_bound bound;
   int is_prepared;
   const char *no_rebind; /* why the plan cannot be bound to another matrix; NULL = it can */
-  atomic_int *users;     /* wlmi_loaded.users; NULL = not counted */
   wlmi_plan_reason reason;
 };
 
@@ -121,9 +112,8 @@ wlm_status wlmi_run(const char *function, const wlmi_shape *shape, const wlmi_bo
 /* WLM_ERR_INVALID_ARGUMENT or WLM_ERR_OVERFLOW if the matrix does not have the shape's types and ranges. */
 wlm_status wlmi_shape_accepts(const wlmi_shape *shape, const wlm_csr *csr);
 
-/* Fills the part of a plan that needs no matrix. */
-wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_program *program,
-                                 void *const kernels[WLMI_MAX_PASSES], const wlmi_spec *spec);
+/* Fills the part of a plan that needs no matrix. The plan is then the user of the kernels, also after an error. */
+wlm_status wlmi_plan_set_program(wlm_plan *plan, wlmi_device *device, const wlmi_loaded *loaded, const wlmi_spec *spec);
 
 /* ---- launch.c ---- */
 

@@ -132,7 +132,7 @@ TEST_IN(in_a_context, gradients_run_in_another_form) {
   const wlm_csr csr = csr_of_test();
   OWNED(wlm_matrix) *matrix = matrix_of(&csr);
   OWNED(wlm_plan) *wide = gradient_of(matrix, 64); /* compiles the gradients for 32 columns at once */
-  CHECK(!wide->upgrade && wide->shape.passes[1].columns_per_block == 32);
+  CHECK(!wide->upgrade && wide->shape.loaded.program.passes[1].columns_per_block == 32);
   close_gate();
   OWNED(wlm_plan) *plan = gradient_of(matrix, N);
   CHECK(plan->upgrade && run_gradient(plan) == (ROWS + 31) / 32);

@@ -7,7 +7,7 @@ static wlmi_device device = {.info = {.name = "a device", .arch = "x1"}};
 static void set(char *to, const char *text) { strcpy(to, text); }
 
 static wlm_plan predicted_plan(void) {
-  wlm_plan plan = {.device = &device, .reason.split = "carry", .reason.deterministic = 1};
+  wlm_plan plan = {.device = &device, .shape.loaded.program = {.split = "carry", .deterministic = 1}};
   wlmi_decision *d = &plan.reason.decision;
   plan.bound.args.n = 32;
   set(plan.reason.problem_key, "the problem");
