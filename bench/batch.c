@@ -149,10 +149,10 @@ static wlm_status run_once(struct arena *arena, wlmi_method *method, int is_ours
   const wlmi_device_ops *ops = arena->device->ops;
   const int64_t rows = arena->bench->csr->rows * PRODUCTS;
   const size_t size = (size_t)(arena->c.count * PRODUCTS) * sizeof *arena->c.host;
-  WLM_CHECK(ops->fill(arena->device, arena->c.memory, is_ours ? NAN_BYTE : LARGE_BYTE, size));
+  WLM_CHECK(ops->fill(arena->device, NULL, arena->c.memory, is_ours ? NAN_BYTE : LARGE_BYTE, size));
   WLM_CHECK(method->enqueue(method->user, NULL));
   WLM_CHECK(ops->synchronize(arena->device, NULL));
-  WLM_CHECK(ops->copy_out(arena->device, arena->c.host, arena->c.memory, size));
+  WLM_CHECK(ops->copy_out(arena->device, NULL, arena->c.host, arena->c.memory, size));
   method->max_rel_err = wlmi_reference_error(WLM_F32, arena->c.host, arena->bench->n, NULL, rows, arena->bench->n,
                                              arena->expected, arena->scale);
   if (method->max_rel_err <= tolerance) return WLM_OK;

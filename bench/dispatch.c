@@ -198,7 +198,7 @@ static wlm_status set_up(struct work *w) {
   w->spmm = wlmi_block_warploom(context);
   const size_t b_size = (size_t)(w->set.most_cols * w->bench->n) * sizeof *w->b;
   WLM_CHECK(ops->allocate(w->device, b_size, (void **)&w->b));
-  WLM_CHECK(ops->fill(w->device, w->b, 0, b_size));
+  WLM_CHECK(ops->fill(w->device, NULL, w->b, 0, b_size));
   WLM_CHECK(ops->allocate(w->device, (size_t)(w->set.most_rows * w->bench->n) * sizeof *w->c, (void **)&w->c));
   WLM_CHECK(ops->synchronize(w->device, NULL)); /* fill uses another stream */
   w->problem.n = w->bench->n;

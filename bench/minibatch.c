@@ -106,7 +106,7 @@ static wlm_status check(struct round *r, int i, const wlmi_operands *operands, w
   const wlmi_buffer *c = &operands->output[0].buffer;
   double error = 0;
   wlmi_verifier_set_leeway(verifier, method->is_ours ? 1 : BASELINE_LEEWAY);
-  WLM_CHECK(ops->fill(r->device, c->memory, method->is_ours ? NAN_BYTE : LARGE_BYTE, c->size));
+  WLM_CHECK(ops->fill(r->device, NULL, c->memory, method->is_ours ? NAN_BYTE : LARGE_BYTE, c->size));
   WLM_CHECK(ops->synchronize(r->device, NULL)); /* fill uses another stream */
   WLM_CHECK(method->multiply(method->user, product));
   WLM_CHECK(ops->synchronize(r->device, r->stream.handle));

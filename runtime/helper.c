@@ -50,7 +50,7 @@ wlm_status wlmi_mirror_open(wlmi_device *device, void *stream, wlmi_mirror *mirr
     WLM_CHECK(wlmi_alloc_array(m->count, m->size, m->what, &host));
     memcpy(m->pointer, &host, sizeof host);
     m->on_device = array;
-    if (!m->is_result) WLM_CHECK(device->ops->copy_out_on(device, stream, host, array, bytes_of(m)));
+    if (!m->is_result) WLM_CHECK(device->ops->copy_out(device, stream, host, array, bytes_of(m)));
   }
   return WLM_OK;
 }

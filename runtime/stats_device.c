@@ -70,10 +70,10 @@ static wlm_status by_kernel(wlmi_device *device, void *const *kernels, const wlm
                                 .units = bins_for(csr->nnz),
                                 .c = (char *)scratch + cleared_size(csr),
                                 .alpha = csr->rows ? (double)csr->nnz / (double)csr->rows : 0.0};
-  WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, cleared_size(csr)));
+  WLM_CHECK(device->ops->fill(device, stream, scratch, 0, cleared_size(csr)));
   WLM_CHECK(
       wlmi_help_launch(device, kernels[ROWS], blocks_for(device, csr->rows), WLM_STATS_THREADS, 0, &args, stream));
-  WLM_CHECK(device->ops->copy_out_on(device, stream, &result, scratch, sizeof result));
+  WLM_CHECK(device->ops->copy_out(device, stream, &result, scratch, sizeof result));
   return take(&result, csr, args.alpha, stats);
 }
 
@@ -106,7 +106,7 @@ static wlm_status sample_by_kernel(wlmi_device *device, void *const *kernels, co
                                 .units = count};
   const int64_t blocks = wlmi_divide_up(count, WLM_STATS_THREADS);
   WLM_CHECK(wlmi_help_launch(device, kernels[SAMPLE], blocks, WLM_STATS_THREADS, 0, &args, stream));
-  return device->ops->copy_out_on(device, stream, sample, scratch, (size_t)count * sizeof *sample);
+  return device->ops->copy_out(device, stream, sample, scratch, (size_t)count * sizeof *sample);
 }
 
 /* If colind is smaller than this many bytes, one copy of all of it is faster than 4,096 copies of one index. */
@@ -125,7 +125,7 @@ static wlm_status sample_by_copies(wlmi_device *device, wlm_csr csr, void *strea
     if (whole)
       __builtin_memcpy(target, from, width);
     else
-      status = device->ops->copy_out_on(device, stream, target, from, width);
+      status = device->ops->copy_out(device, stream, target, from, width);
     sample[k] = width == 8 ? wide : narrow;
   }
   return wlmi_mirror_close(device, stream, &colind, 1, status);

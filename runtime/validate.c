@@ -15,9 +15,9 @@ wlm_status wlmi_validate_by_kernel(wlmi_device *device, void *kernel, const wlm_
                                 .rowptr = csr->rowptr,
                                 .colind = csr->colind,
                                 .workspace = scratch};
-  WLM_CHECK(device->ops->fill_on(device, stream, scratch, 0, sizeof(struct wlm_validation)));
+  WLM_CHECK(device->ops->fill(device, stream, scratch, 0, sizeof(struct wlm_validation)));
   WLM_CHECK(wlmi_help_launch(device, kernel, blocks, WLM_VALIDATE_THREADS, 0, &args, stream));
-  return device->ops->copy_out_on(device, stream, fault, scratch, sizeof *fault);
+  return device->ops->copy_out(device, stream, fault, scratch, sizeof *fault);
 }
 
 wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *given, void *stream, struct wlm_row_fault *fault) {

@@ -67,7 +67,7 @@ static wlm_status set_up_variant(wlm_context *context, const wlmi_operands *oper
   if (workspace) WLM_CHECK(device->ops->allocate(device, workspace + WLMI_GUARD, &variant->workspace));
   if (!prepared) return WLM_OK;
   WLM_CHECK(device->ops->allocate(device, prepared + WLMI_GUARD, &variant->prepared));
-  WLM_CHECK(device->ops->fill(device, variant->prepared, POISON, prepared + WLMI_GUARD));
+  WLM_CHECK(device->ops->fill(device, NULL, variant->prepared, POISON, prepared + WLMI_GUARD));
   WLM_CHECK(device->ops->synchronize(device, NULL));
   return prepare(variant);
 }
@@ -103,12 +103,14 @@ static wlm_status poison(const wlmi_method *method, wlmi_operands *operands) {
   wlmi_device *device = operands->device;
   const struct variant *ours = method->plan ? method->user : NULL;
   if (!ours) {
-    WLM_CHECK(device->ops->fill(device, operands->output[0].buffer.memory, 0x7e, operands->output[0].buffer.size));
+    WLM_CHECK(
+        device->ops->fill(device, NULL, operands->output[0].buffer.memory, 0x7e, operands->output[0].buffer.size));
     WLM_CHECK(device->ops->synchronize(device, NULL));
     return WLM_OK;
   }
   if (ours->workspace)
-    WLM_CHECK(device->ops->fill(device, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLMI_GUARD));
+    WLM_CHECK(
+        device->ops->fill(device, NULL, ours->workspace, POISON, wlm_plan_workspace_size(ours->plan) + WLMI_GUARD));
   return wlmi_operands_poison(operands);
 }
 
@@ -199,7 +201,7 @@ wlm_status wlmi_method_sample(wlmi_device *device, const wlmi_method *method, in
   wlm_status status;
   WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, calls, &timer));
   if (steady) WLM_TRY(wlmi_timing_warm_up(device, timer));
-  WLM_TRY(device->ops->timer_sample(timer, seconds));
+  WLM_TRY(device->ops->timer_sample(timer, NULL, 0, seconds));
   *seconds /= (double)calls;
 done:
   if (timer) device->ops->timer_destroy(timer);
@@ -230,7 +232,7 @@ wlm_status wlmi_methods_time(wlmi_device *device, wlmi_method *methods, int coun
     for (int i = 0; i < count; i++) {
       double *sample = &seconds[i * samples + round];
       if (methods[i].failure) continue;
-      status = device->ops->timer_sample(timers[i], sample);
+      status = device->ops->timer_sample(timers[i], NULL, 0, sample);
       if (status != WLM_OK) wlmi_method_give_up(&methods[i], status);
       *sample /= (double)methods[i].calls;
     }
@@ -263,7 +265,7 @@ wlm_status wlmi_method_time_cold(wlmi_device *device, const wlmi_method *method,
   double all[WLMI_FEW_SAMPLES];
   wlm_status status;
   WLM_TRY(device->ops->timer_create(device, method->enqueue, method->user, 1, &timer));
-  for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample_cold(timer, flush->memory, flush->size, &all[i]));
+  for (int i = 0; i < samples; i++) WLM_TRY(device->ops->timer_sample(timer, flush->memory, flush->size, &all[i]));
   wlmi_timing_summarise(all, samples, seconds, spread);
 done:
   if (timer) device->ops->timer_destroy(timer);

@@ -14,7 +14,7 @@ static wlm_status read_back(wlmi_device *device, const void *from, int64_t count
                             void **to) {
   wlm_status status = wlmi_alloc_array(count, size, what, to);
   if (status != WLM_OK || !count) return status;
-  return device->ops->copy_out(device, *to, from, (size_t)count * size);
+  return device->ops->copy_out(device, NULL, *to, from, (size_t)count * size);
 }
 
 /* Reads back offsets as int64_t. */

@@ -38,7 +38,7 @@ wlm_status wlmi_buffer_make(wlmi_device *device, size_t size, int64_t rows, int6
 
 wlm_status wlmi_guard_check(wlmi_device *device, const void *from, size_t size, int byte, const char *what) {
   unsigned char bytes[WLMI_GUARD];
-  const wlm_status status = device->ops->copy_out(device, bytes, from, size);
+  const wlm_status status = device->ops->copy_out(device, NULL, bytes, from, size);
   for (size_t i = 0; status == WLM_OK && i < size; i++)
     if (bytes[i] != byte) return wlmi_fail(WLM_ERR_MISMATCH, "byte %zu %s was written", i, what);
   return status;
@@ -88,10 +88,11 @@ wlm_status wlmi_call_array_read(const wlmi_operands *operands, const wlmi_call_a
   const size_t line = (size_t)a->ld * a->size, part = (size_t)lines * a->size;
   char *columns = NULL;
   wlmi_device *device = operands->device;
-  if (!a->by_columns) return device->ops->copy_out(device, to, memory + (size_t)first * line, (size_t)lines * line);
+  if (!a->by_columns)
+    return device->ops->copy_out(device, NULL, to, memory + (size_t)first * line, (size_t)lines * line);
   wlm_status status = wlmi_alloc_array(lines, line, a->name, (void **)&columns);
   for (int64_t j = 0; status == WLM_OK && j < a->width; j++)
-    status = device->ops->copy_out(device, columns + (size_t)j * part,
+    status = device->ops->copy_out(device, NULL, columns + (size_t)j * part,
                                    memory + (size_t)(j * a->lines + first) * a->size, part);
   if (status == WLM_OK) turn(a, lines, 0, columns, to);
   wlmi_free(columns);
@@ -119,9 +120,9 @@ wlm_status wlmi_operands_poison(wlmi_operands *operands) {
   wlmi_device *device = operands->device;
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
-    WLM_CHECK(device->ops->fill(device, output->buffer.memory, output->byte, output->buffer.size + WLMI_GUARD));
+    WLM_CHECK(device->ops->fill(device, NULL, output->buffer.memory, output->byte, output->buffer.size + WLMI_GUARD));
   }
-  WLM_CHECK(device->ops->synchronize(device, NULL)); /* a fill need not wait, a copy does not wait for it */
+  WLM_CHECK(device->ops->synchronize(device, NULL)); /* neither fills nor copies wait for a fill */
   for (int i = 0; i < operands->outputs; i++) {
     const wlmi_call_array *output = &operands->output[i];
     if (output->host) WLM_CHECK(wlmi_call_array_put(operands, output));

@@ -35,7 +35,7 @@ wlm_status wlmi_timing_warm_up(wlmi_device *device, wlmi_timer *timer) {
   double last = INFINITY, total = 0;
   for (int i = 0; i < MAX_WARM_UPS && total < max_warm_up_seconds; i++) {
     double seconds;
-    WLM_CHECK(device->ops->timer_sample(timer, &seconds));
+    WLM_CHECK(device->ops->timer_sample(timer, NULL, 0, &seconds));
     if (fabs(seconds - last) <= steady * seconds) break;
     last = seconds;
     total += seconds;

@@ -118,8 +118,7 @@ wlm_status wlmi_tuner_left(wlmi_tuner *tuner, const char *matrix_name, const wlm
 const wlmi_buffer *wlmi_tuner_flush_buffer(wlmi_tuner *tuner) {
   wlmi_device *device = wlmi_context_device(tuner->context);
   const size_t size = 2 * (size_t)device->info.limits.l2_bytes;
-  if (!tuner->flush_tried && size && device->ops->timer_sample_cold &&
-      device->ops->allocate(device, size, &tuner->flush.memory) == WLM_OK)
+  if (!tuner->flush_tried && size && device->ops->allocate(device, size, &tuner->flush.memory) == WLM_OK)
     tuner->flush.size = size;
   tuner->flush_tried = 1;
   wlmi_clear_error();

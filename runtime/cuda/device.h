@@ -56,17 +56,14 @@ wlm_status wlmi_cuda_allocate_on(wlmi_device *device, void *stream, size_t size,
 void wlmi_cuda_release_on(wlmi_device *device, void *stream, void *memory, size_t size);
 
 wlm_status wlmi_cuda_copy_in(wlmi_device *device, void *to, const void *from_host, size_t size);
-wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *to_host, const void *from, size_t size);
-wlm_status wlmi_cuda_fill(wlmi_device *device, void *to, int byte, size_t size);
 wlm_status wlmi_cuda_synchronize(wlmi_device *device, void *stream);
-wlm_status wlmi_cuda_copy_out_on(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
-wlm_status wlmi_cuda_fill_on(wlmi_device *device, void *stream, void *to, int byte, size_t size);
+wlm_status wlmi_cuda_copy_out(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
+wlm_status wlmi_cuda_fill(wlmi_device *device, void *stream, void *to, int byte, size_t size);
 wlm_status wlmi_cuda_wait(wlmi_device *device, void *stream);
 
 wlm_status wlmi_cuda_timer_create(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                                   int64_t calls, wlmi_timer **timer);
-wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, double *seconds);
-wlm_status wlmi_cuda_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds);
+wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds);
 void wlmi_cuda_timer_destroy(wlmi_timer *timer);
 
 wlm_status wlmi_cuda_watch_create(wlmi_device *device, wlmi_watch **watch);

@@ -52,7 +52,7 @@ done:
 }
 
 /* Writing the flush buffer also keeps the GPU busy while the replay is submitted. */
-static wlm_status sample_after(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
   float milliseconds = 0;
   WLM_CUDA_SCOPE(timer->device);
   WLM_CHECK(flush ? WLM_CUDA(cuMemsetD8Async, (CUdeviceptr)(uintptr_t)flush, 0, size, timer->stream)
@@ -64,12 +64,6 @@ static wlm_status sample_after(wlmi_timer *timer, void *flush, size_t size, doub
   WLM_CHECK(WLM_CUDA(cuEventElapsedTime, &milliseconds, timer->start, timer->stop));
   *seconds = 1e-3 * (double)milliseconds;
   return WLM_OK;
-}
-
-wlm_status wlmi_cuda_timer_sample(wlmi_timer *timer, double *seconds) { return sample_after(timer, NULL, 0, seconds); }
-
-wlm_status wlmi_cuda_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
-  return sample_after(timer, flush, size, seconds);
 }
 
 void wlmi_cuda_timer_destroy(wlmi_timer *timer) {

@@ -80,23 +80,20 @@ typedef struct wlmi_device_ops {
   void (*release_on)(wlmi_device *device, void *stream, void *memory, size_t size);
   /* Blocking. */
   wlm_status (*copy_in)(wlmi_device *device, void *to, const void *from_host, size_t size);
-  wlm_status (*copy_out)(wlmi_device *device, void *to_host, const void *from, size_t size);
-  wlm_status (*fill)(wlmi_device *device, void *to, int byte, size_t size);
   wlm_status (*synchronize)(wlmi_device *device, void *stream); /* NULL = everything */
-  /* These run in the order of a stream and wait for no other stream; NULL is the legacy default stream. copy_out_on
-   * returns when the bytes have arrived, fill_on immediately, wait when the stream's work has ended. */
-  wlm_status (*copy_out_on)(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
-  wlm_status (*fill_on)(wlmi_device *device, void *stream, void *to, int byte, size_t size);
+  /* These run in the order of a stream and wait for no other stream; NULL is the legacy default stream. copy_out
+   * returns when the bytes have arrived, fill immediately, wait when the stream's work has ended. */
+  wlm_status (*copy_out)(wlmi_device *device, void *stream, void *to_host, const void *from, size_t size);
+  wlm_status (*fill)(wlmi_device *device, void *stream, void *to, int byte, size_t size);
   wlm_status (*wait)(wlmi_device *device, void *stream);
 
   /* A timer replays `calls` consecutive calls of enqueue(user, stream): one captured CUDA graph on a GPU,
-   * a plain loop on the host. `sample` gives the seconds that one replay took, all calls together. */
+   * a plain loop on the host. */
   wlm_status (*timer_create)(wlmi_device *device, wlm_status (*enqueue)(void *user, void *stream), void *user,
                              int64_t calls, wlmi_timer **timer);
-  wlm_status (*timer_sample)(wlmi_timer *timer, double *seconds);
-  /* The same with cold caches: overwrites `size` bytes at `flush`, a buffer that nothing else uses, right before the
-   * replay. */
-  wlm_status (*timer_sample_cold)(wlmi_timer *timer, void *flush, size_t size, double *seconds);
+  /* The seconds that one replay took, all calls together. With cold caches if `flush` is not NULL: its `size` bytes,
+   * which nothing else uses, are overwritten right before the replay. */
+  wlm_status (*timer_sample)(wlmi_timer *timer, void *flush, size_t size, double *seconds);
   void (*timer_destroy)(wlmi_timer *timer);
   /* NULL where other programs on the machine hardly change times. */
   void (*usage)(const wlmi_device *device, wlmi_usage *usage);

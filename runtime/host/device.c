@@ -78,24 +78,20 @@ static void host_release_on(wlmi_device *device, void *stream UNUSED, void *memo
   host_release(device, memory);
 }
 
-static wlm_status host_copy(wlmi_device *device UNUSED, void *to, const void *from, size_t size) {
+static wlm_status host_copy_in(wlmi_device *device UNUSED, void *to, const void *from, size_t size) {
   if (size) memcpy(to, from, size);
-  return WLM_OK;
-}
-
-static wlm_status host_fill(wlmi_device *device UNUSED, void *to, int byte, size_t size) {
-  if (size) memset(to, byte, size);
   return WLM_OK;
 }
 
 static wlm_status host_synchronize(wlmi_device *device UNUSED, void *stream UNUSED) { return WLM_OK; }
 
-static wlm_status host_copy_on(wlmi_device *device, void *stream UNUSED, void *to, const void *from, size_t size) {
-  return host_copy(device, to, from, size);
+static wlm_status host_copy_out(wlmi_device *device, void *stream UNUSED, void *to, const void *from, size_t size) {
+  return host_copy_in(device, to, from, size);
 }
 
-static wlm_status host_fill_on(wlmi_device *device, void *stream UNUSED, void *to, int byte, size_t size) {
-  return host_fill(device, to, byte, size);
+static wlm_status host_fill(wlmi_device *device UNUSED, void *stream UNUSED, void *to, int byte, size_t size) {
+  if (size) memset(to, byte, size);
+  return WLM_OK;
 }
 
 static wlm_status host_timer_create(wlmi_device *device UNUSED, wlm_status (*enqueue)(void *user, void *stream),
@@ -106,18 +102,14 @@ static wlm_status host_timer_create(wlmi_device *device UNUSED, wlm_status (*enq
   return WLM_OK;
 }
 
-static wlm_status host_timer_sample(wlmi_timer *timer, double *seconds) {
+static wlm_status host_timer_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  if (flush) memset(flush, 0, size);
   double start = wlmi_seconds();
   for (int64_t i = 0; i < timer->calls; i++) {
     WLM_CHECK(timer->enqueue(timer->user, NULL));
   }
   *seconds = wlmi_seconds() - start;
   return WLM_OK;
-}
-
-static wlm_status host_timer_sample_cold(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
-  memset(flush, 0, size);
-  return host_timer_sample(timer, seconds);
 }
 
 static void host_usage(const wlmi_device *device UNUSED, wlmi_usage *usage) {
@@ -165,16 +157,13 @@ static const wlmi_device_ops host_ops = {
     .release = host_release,
     .allocate_on = host_allocate_on,
     .release_on = host_release_on,
-    .copy_in = host_copy,
-    .copy_out = host_copy,
+    .copy_in = host_copy_in,
+    .copy_out = host_copy_out,
     .fill = host_fill,
     .synchronize = host_synchronize,
-    .copy_out_on = host_copy_on,
-    .fill_on = host_fill_on,
     .wait = host_synchronize,
     .timer_create = host_timer_create,
     .timer_sample = host_timer_sample,
-    .timer_sample_cold = host_timer_sample_cold,
     .timer_destroy = host_timer_destroy,
     .usage = host_usage,
     .watch_create = host_watch_create,

@@ -28,7 +28,7 @@ static void convert(void *user, const wlm_coo *coo) {
   there.stream = STREAM;
   assert_status(WLM_OK, wlm_csr_from_coo(user, &there));
   for (int i = 0; i < 3; i++)
-    if (out[i].size) assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, out[i].host, made[i], out[i].size));
+    if (out[i].size) assert_status(WLM_OK, device->ops->copy_out(device, STREAM, out[i].host, made[i], out[i].size));
   for (int i = 0; i < 3; i++) device->ops->release(device, made[i]);
   device->ops->release(device, row);
   device->ops->release(device, col);

@@ -81,7 +81,7 @@ static void product_load(product *p, const char *variant) {
 
 static void product_check(const product *p) {
   float c[ROWS * N];
-  assert_status(WLM_OK, test_gpu()->ops->copy_out(test_gpu(), c, p->c, sizeof c));
+  assert_status(WLM_OK, test_gpu()->ops->copy_out(test_gpu(), NULL, c, p->c, sizeof c));
   for (int i = 0; i < ROWS * N; i++)
     if (c[i] != expected[i]) fail_msg("C[%d] is %g, not %g", i, (double)c[i], (double)expected[i]);
 }
@@ -131,13 +131,13 @@ TEST(memory_is_aligned_and_keeps_data) {
   assert_status(WLM_OK, device->ops->allocate(device, 0, &empty));
   assert_int_equal((uintptr_t)memory % 256, 0);
   assert_status(WLM_OK, device->ops->copy_in(device, memory, in, sizeof in));
-  assert_status(WLM_OK, device->ops->fill(device, (char *)memory + 10, 0xab, 20));
-  assert_status(WLM_OK, device->ops->copy_out(device, out, memory, sizeof out));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, (char *)memory + 10, 0xab, 20));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, out, memory, sizeof out));
   memset(in + 10, 0xab, 20);
   assert_memory_equal(in, out, sizeof in);
   assert_status(WLM_OK, device->ops->copy_in(device, memory, NULL, 0));
-  assert_status(WLM_OK, device->ops->copy_out(device, NULL, memory, 0));
-  assert_status(WLM_OK, device->ops->fill(device, memory, 0, 0));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, NULL, memory, 0));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, memory, 0, 0));
   device->ops->release(device, memory);
   device->ops->release(device, empty);
   device->ops->release(device, NULL);
@@ -259,8 +259,9 @@ TEST(timer_replays_a_graph) {
   assert_status(WLM_OK, device->ops->timer_create(device, enqueue, &c, 50, &timer));
   int captured = c.calls;
   assert_in_range(captured, 50, 60);
-  assert_status(WLM_OK, device->ops->fill(device, p.c, 0xff, sizeof expected));
-  assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, p.c, 0xff, sizeof expected));
+  assert_status(WLM_OK, device->ops->synchronize(device, NULL)); /* the timer has its own stream */
+  assert_status(WLM_OK, device->ops->timer_sample(timer, NULL, 0, &seconds));
   assert_true(seconds > 0 && seconds < 1);
   assert_int_equal(c.calls, captured); /* the graph is replayed without calling enqueue again */
   product_check(&p);

@@ -87,12 +87,12 @@ static int run(const product *p, int waits) {
 static int check_plan(product *p, char *expected, char *got, const char *variant) {
   wlmi_device *device = p->w->f->device;
   const size_t size = ROUNDS * p->c_size;
-  assert_status(WLM_OK, device->ops->fill_on(device, STREAM, p->c, 0xff, size));
+  assert_status(WLM_OK, device->ops->fill(device, STREAM, p->c, 0xff, size));
   if (!run(p, 1)) return 0;
-  assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, expected, p->c, size));
-  assert_status(WLM_OK, device->ops->fill_on(device, STREAM, p->c, 0xff, size));
+  assert_status(WLM_OK, device->ops->copy_out(device, STREAM, expected, p->c, size));
+  assert_status(WLM_OK, device->ops->fill(device, STREAM, p->c, 0xff, size));
   assert_true(run(p, 0));
-  assert_status(WLM_OK, device->ops->copy_out_on(device, STREAM, got, p->c, size));
+  assert_status(WLM_OK, device->ops->copy_out(device, STREAM, got, p->c, size));
   for (int i = 0; i < ROUNDS; i++)
     if (memcmp(expected + (size_t)i * p->c_size, got + (size_t)i * p->c_size, p->c_size))
       fail_msg("%s: round %d differs", variant, i);

@@ -37,7 +37,7 @@ TEST(transpose_has_the_hosts_bits) {
     for (int i = 0; i < 3; i++) {
       expected[i] = wlmi_alloc(sizes[i]);
       got[i] = wlmi_alloc(sizes[i]);
-      if (sizes[i]) assert_status(WLM_OK, f.device->ops->copy_out(f.device, got[i], there[i], sizes[i]));
+      if (sizes[i]) assert_status(WLM_OK, f.device->ops->copy_out(f.device, NULL, got[i], there[i], sizes[i]));
     }
     assert_status(WLM_OK, wlmi_transpose_pattern(&host, expected[0], expected[1], expected[2]));
     for (int i = 0; i < 3; i++) {

@@ -119,15 +119,16 @@ static void check(large *l, const wlmi_spec *spec, const wlmi_program *program, 
   assert_status(WLM_OK, bare_plan_fill(&plan, device, program, kernels, &l->csr, spec));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_workspace_size(&plan), &workspace));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
-  assert_status(WLM_OK, device->ops->fill(device, l->c, 0xff, (size_t)c_size));
-  assert_status(WLM_OK, device->ops->fill(device, prepared, 0xff, wlm_plan_prepared_size(&plan)));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, l->c, 0xff, (size_t)c_size));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, prepared, 0xff, wlm_plan_prepared_size(&plan)));
   assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
   assert_status(WLM_OK, test_execute_call(&plan, &call, l->device_b, l->c, workspace));
   assert_status(WLM_OK, device->ops->synchronize(device, NULL));
   for (int i = 0; i < PLACES; i++) {
     const int64_t at = (int64_t)i * AROUND, row = l->checked[at];
     float *found = l->found + at * N;
-    assert_status(WLM_OK, device->ops->copy_out(device, found, (float *)l->c + row * N, AROUND * N * sizeof *found));
+    assert_status(WLM_OK,
+                  device->ops->copy_out(device, NULL, found, (float *)l->c + row * N, AROUND * N * sizeof *found));
     double error = wlmi_reference_error(WLM_F32, found, N, NULL, AROUND, N, l->expected + at * N, l->scale + at * N);
     if (!(error <= wlmi_tolerance(&spec->problem, LONGEST)))
       fail_msg("%s: max_rel_err %.3g in the rows from %lld on", name, error, (long long)row);

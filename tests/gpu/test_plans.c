@@ -47,7 +47,7 @@ static void *use_a_stream(void *user) {
   u->status = device->ops->timer_create(device, enqueue, u, 20, &timer);
   for (int i = 0; i < 10 && u->status == WLM_OK; i++) {
     double seconds;
-    u->status = device->ops->timer_sample(timer, &seconds);
+    u->status = device->ops->timer_sample(timer, NULL, 0, &seconds);
   }
   if (u->status != WLM_OK) strncpy(u->detail, wlm_error_detail(), sizeof u->detail - 1);
   if (timer) device->ops->timer_destroy(timer);
@@ -64,18 +64,19 @@ static void use_many_streams(fixture *f, wlmi_operands *operands, wlmi_verifier 
   size_t size = operands->output[0].buffer.size, workspace = wlm_plan_workspace_size(plan);
   FREED char *right = malloc(size), *found = malloc(size);
   assert_true(right && found);
-  assert_status(WLM_OK, f->device->ops->copy_out(f->device, right, operands->output[0].buffer.memory, size));
+  assert_status(WLM_OK, f->device->ops->copy_out(f->device, NULL, right, operands->output[0].buffer.memory, size));
   for (int i = 0; i < STREAMS; i++) {
     users[i] = (stream_user){.f = f, .plan = plan, .b = operands->call.b};
     assert_status(WLM_OK, f->device->ops->allocate(f->device, size, &users[i].c));
-    assert_status(WLM_OK, f->device->ops->fill(f->device, users[i].c, 0xff, size));
+    assert_status(WLM_OK, f->device->ops->fill(f->device, NULL, users[i].c, 0xff, size));
     if (workspace) assert_status(WLM_OK, f->device->ops->allocate(f->device, workspace, &users[i].workspace));
   }
+  assert_status(WLM_OK, f->device->ops->synchronize(f->device, NULL));
   for (int i = 0; i < STREAMS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_a_stream, &users[i]), 0);
   for (int i = 0; i < STREAMS; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < STREAMS; i++) {
     if (users[i].status != WLM_OK) fail_msg("stream %d: %s", i, users[i].detail);
-    assert_status(WLM_OK, f->device->ops->copy_out(f->device, found, users[i].c, size));
+    assert_status(WLM_OK, f->device->ops->copy_out(f->device, NULL, found, users[i].c, size));
     assert_memory_equal(found, right, size);
     f->device->ops->release(f->device, users[i].c);
     f->device->ops->release(f->device, users[i].workspace);
@@ -126,13 +127,13 @@ TEST(one_call) {
   assert_status(WLM_OK, wlmi_verify_result(verifier, &error));
   FREED float *c = malloc(operands.output[0].buffer.size), *again = malloc(operands.output[0].buffer.size);
   assert_true(c && again);
-  assert_status(WLM_OK,
-                f.device->ops->copy_out(f.device, c, operands.output[0].buffer.memory, operands.output[0].buffer.size));
+  assert_status(WLM_OK, f.device->ops->copy_out(f.device, NULL, c, operands.output[0].buffer.memory,
+                                                operands.output[0].buffer.size));
   for (int i = 0; i < 3; i++) { /* repeated calls use the cached decision and give the same bits */
     assert_status(WLM_OK, wlmi_operands_poison(&operands));
     assert_status(WLM_OK, test_spmm(f.context, wlmi_matrix_csr(f.upload.matrix), &problem, operands.call.b,
                                     operands.output[0].buffer.memory));
-    assert_status(WLM_OK, f.device->ops->copy_out(f.device, again, operands.output[0].buffer.memory,
+    assert_status(WLM_OK, f.device->ops->copy_out(f.device, NULL, again, operands.output[0].buffer.memory,
                                                   operands.output[0].buffer.size));
     assert_memory_equal(c, again, operands.output[0].buffer.size);
   }

@@ -97,7 +97,7 @@ static void check_transpose(const both *b, const loaded *l, const char *name) {
   assert_status(WLM_OK, device->ops->allocate(device, m.layout.size, (void **)&m.memory));
   /* captures the building of A^T */
   assert_status(WLM_OK, device->ops->timer_create(device, make_transpose, &m, 1, &timer));
-  assert_status(WLM_OK, device->ops->timer_sample(timer, &seconds));
+  assert_status(WLM_OK, device->ops->timer_sample(timer, NULL, 0, &seconds));
   device->ops->timer_destroy(timer);
   print_message("%s: A^T of %lld columns and %lld non-zeros in %.1f us\n", name, (long long)csr->cols,
                 (long long)csr->nnz, 1e6 * seconds);
@@ -106,7 +106,7 @@ static void check_transpose(const both *b, const loaded *l, const char *name) {
   const size_t places[] = {m.layout.rowptr, m.layout.colind, m.layout.order};
   for (int i = 0; i < 3; i++) {
     FREED void *got = malloc(sizes[i]);
-    assert_status(WLM_OK, device->ops->copy_out(device, got, m.memory + places[i], sizes[i]));
+    assert_status(WLM_OK, device->ops->copy_out(device, NULL, got, m.memory + places[i], sizes[i]));
     assert_memory_equal(got, expected[i], sizes[i]);
     free(expected[i]);
   }
@@ -134,8 +134,8 @@ TEST(memory_of_a_stream) {
   void *memory, *again;
   assert_status(WLM_OK, device->ops->allocate_on(device, NULL, sizeof out, &memory));
   assert_int_equal((uintptr_t)memory % 256, 0);
-  assert_status(WLM_OK, device->ops->fill_on(device, NULL, memory, 0xab, sizeof out));
-  assert_status(WLM_OK, device->ops->copy_out_on(device, NULL, out, memory, sizeof out));
+  assert_status(WLM_OK, device->ops->fill(device, NULL, memory, 0xab, sizeof out));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, out, memory, sizeof out));
   for (size_t i = 0; i < sizeof out; i++) assert_int_equal(out[i], 0xab);
   device->ops->release_on(device, NULL, memory, sizeof out);
   assert_status(WLM_OK, device->ops->allocate_on(device, NULL, sizeof out, &again));

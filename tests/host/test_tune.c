@@ -166,8 +166,8 @@ TEST(failures_are_recorded) {
 static const wlmi_device_ops *real_ops;
 static int busy, samples_taken;
 static double calm_seconds;
-static wlm_status planted_sample(wlmi_timer *timer, double *seconds) {
-  const wlm_status status = real_ops->timer_sample(timer, seconds);
+static wlm_status planted_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  const wlm_status status = real_ops->timer_sample(timer, flush, size, seconds);
   *seconds = busy ? calm_seconds * (1 + samples_taken++ % 7) : calm_seconds;
   return status;
 }

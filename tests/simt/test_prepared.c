@@ -80,7 +80,7 @@ static void prepare(const char *variant, const wlmi_spec *spec, const wlm_csr *c
   assert_true(kept_size <= wlm_plan_prepared_size(&plan));
   assert_status(WLM_OK, device->ops->allocate(device, wlm_plan_prepared_size(&plan), &prepared));
   assert_status(WLM_OK, wlm_plan_prepare(&plan, prepared, NULL));
-  assert_status(WLM_OK, device->ops->copy_out(device, kept, prepared, kept_size));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, kept, prepared, kept_size));
   device->ops->release(device, prepared);
 }
 

@@ -45,7 +45,7 @@ static void to_device(const copy *c) {
   assert_status(WLM_OK, c->device->ops->copy_in(c->device, c->memory, c->host, c->size));
 }
 static void to_host(const copy *c) {
-  assert_status(WLM_OK, c->device->ops->copy_out(c->device, c->host, c->memory, c->size));
+  assert_status(WLM_OK, c->device->ops->copy_out(c->device, NULL, c->host, c->memory, c->size));
 }
 static void release(copy *c) {
   c->device->ops->release(c->device, c->memory);

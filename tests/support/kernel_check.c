@@ -118,7 +118,7 @@ static wlm_status put(wlmi_device *device, array *x) {
 static wlm_status put_poison(wlmi_device *device, size_t size, array *x) {
   if (!size) return WLM_OK;
   const wlm_status status = x->device ? WLM_OK : device->ops->allocate(device, size, &x->device);
-  return status == WLM_OK ? device->ops->fill(device, x->device, 0xff, size) : status;
+  return status == WLM_OK ? device->ops->fill(device, NULL, x->device, 0xff, size) : status;
 }
 
 static wlm_csr csr_of(const operands *o) {
@@ -144,7 +144,7 @@ static int is_passed(const operands *o, const wlmi_program *program, const array
 static wlm_status prepare(wlmi_device *device, operands *o, wlm_plan *plan, int number) {
   array *values = &o->arrays[VALUES];
   if (!wlm_plan_prepared_size(plan)) return WLM_OK;
-  if (values->host) WLM_CHECK(device->ops->fill(device, values->device, 0xff, bytes(values)));
+  if (values->host) WLM_CHECK(device->ops->fill(device, NULL, values->device, 0xff, bytes(values)));
   for (int times = 0; times <= number % 2; times++) WLM_CHECK(wlm_plan_prepare(plan, o->arrays[PREPARED].device, NULL));
   WLM_CHECK(device->ops->synchronize(device, NULL));
   return put(device, values);
@@ -176,7 +176,7 @@ static wlm_status run(const loaded *l, operands *o, int number) {
   WLM_CHECK(test_execute_args(&plan, c.args));
   WLM_CHECK(device->ops->synchronize(device, NULL));
   for (array *x = o->arrays; x < o->arrays + ARRAYS; x++)
-    if (is_output(x)) WLM_CHECK(device->ops->copy_out(device, x->after, x->device, bytes(x)));
+    if (is_output(x)) WLM_CHECK(device->ops->copy_out(device, NULL, x->after, x->device, bytes(x)));
   return WLM_OK;
 }
 

@@ -97,7 +97,7 @@ static void to_device(const array *a) {
 }
 
 static void to_host(const array *a) {
-  assert_status(WLM_OK, a->device->ops->copy_out(a->device, a->host, a->memory, a->bytes));
+  assert_status(WLM_OK, a->device->ops->copy_out(a->device, NULL, a->host, a->memory, a->bytes));
 }
 
 static int32_t position_at(const array *a, int64_t k, int64_t line, int64_t column) {

@@ -9,7 +9,7 @@ wlm_status plan_memory_make(const wlmi_operands *operands, wlm_plan *plan, plan_
   if (workspace) WLM_CHECK(device->ops->allocate(device, workspace, &memory->workspace));
   if (!prepared) return WLM_OK;
   WLM_CHECK(device->ops->allocate(device, prepared, &memory->prepared));
-  WLM_CHECK(device->ops->fill(device, memory->prepared, 0xFF, prepared));
+  WLM_CHECK(device->ops->fill(device, NULL, memory->prepared, 0xFF, prepared));
   WLM_CHECK(device->ops->synchronize(device, NULL));
   WLM_CHECK(wlm_plan_prepare(plan, memory->prepared, NULL));
   return device->ops->synchronize(device, NULL);
@@ -23,7 +23,8 @@ void plan_memory_release(plan_memory *memory) {
 wlm_status verify_with(wlmi_operands *operands, wlmi_verifier *verifier, wlm_plan *plan, const plan_memory *memory,
                        double *max_rel_err) {
   wlmi_device *device = operands->device;
-  if (memory->workspace) WLM_CHECK(device->ops->fill(device, memory->workspace, 0xFF, wlm_plan_workspace_size(plan)));
+  if (memory->workspace)
+    WLM_CHECK(device->ops->fill(device, NULL, memory->workspace, 0xFF, wlm_plan_workspace_size(plan)));
   WLM_CHECK(wlmi_operands_poison(operands));
   WLM_CHECK(wlmi_operands_call(operands, plan, memory->workspace, NULL));
   WLM_CHECK(device->ops->synchronize(device, NULL));

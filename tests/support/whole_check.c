@@ -163,7 +163,7 @@ static void find_in_output(int number, verified *v, int which) {
   int beyond = 0; /* elements that only the second reference leads to */
   for (int64_t line = 0; line < output->lines; line += 7) {
     char *const at = memory + (size_t)(line * output->ld + line % output->width) * output->size;
-    assert_status(WLM_OK, device->ops->copy_out(device, element, at, output->size));
+    assert_status(WLM_OK, device->ops->copy_out(device, NULL, element, at, output->size));
     memcpy(wrong, element, sizeof wrong);
     spoil(output, wrong, line % 2);
     assert_status(WLM_OK, device->ops->copy_in(device, at, wrong, output->size));
@@ -190,7 +190,7 @@ static void assert_poisoned(const wlmi_operands *operands, const wlmi_call_array
   const size_t bytes = wlmi_call_array_bytes(output);
   FREED unsigned char *found = malloc(bytes);
   assert_non_null(found);
-  assert_status(WLM_OK, operands->device->ops->copy_out(operands->device, found,
+  assert_status(WLM_OK, operands->device->ops->copy_out(operands->device, NULL, found,
                                                         wlmi_call_array_memory(operands, output), bytes));
   if (output->host) assert_memory_equal(found, output->host, bytes);
   for (size_t at = 0; at < bytes && !output->host; at++) assert_int_equal(found[at], output->byte);
@@ -201,7 +201,7 @@ static void assert_guarded(const wlmi_operands *operands, const wlmi_call_array 
   wlmi_device *device = operands->device;
   char *end = wlmi_call_array_memory(operands, output) + wlmi_call_array_bytes(output), kept, wrong;
   assert_status(WLM_OK, wlmi_operands_intact(operands, 1));
-  assert_status(WLM_OK, device->ops->copy_out(device, &kept, end, 1));
+  assert_status(WLM_OK, device->ops->copy_out(device, NULL, &kept, end, 1));
   wrong = (char)(kept + 1);
   assert_status(WLM_OK, device->ops->copy_in(device, end, &wrong, 1));
   assert_fails(WLM_ERR_MISMATCH, wlmi_operands_intact(operands, 0), output->name);

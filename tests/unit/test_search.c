@@ -76,7 +76,8 @@ static wlm_status make_timer(wlmi_device *device, wlm_status (*call)(void *, voi
 /* The usage is asked for at the begin and the end of a round. */
 static double share_of_round(void) { return f.shares && f.asked % 2 ? f.shares[f.asked / 2] : 1; }
 
-static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
+static wlm_status take_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  (void)flush, (void)size;
   *seconds = noisy((double)timer->calls * *(double *)timer->user) / share_of_round();
   f.now += 2 * *seconds;
   f.ran -= 2 * *seconds * (1 - share_of_round());

@@ -28,8 +28,8 @@ static wlm_status make_timer(wlmi_device *device, wlm_status (*enqueue)(void *, 
   return WLM_OK;
 }
 
-static wlm_status take_sample(wlmi_timer *timer, double *seconds) {
-  (void)timer;
+static wlm_status take_sample(wlmi_timer *timer, void *flush, size_t size, double *seconds) {
+  (void)timer, (void)flush, (void)size;
   int i = clock_of.samples++;
   if (clock_of.fail_at && clock_of.samples == clock_of.fail_at) return wlmi_fail(WLM_ERR_DEVICE, "the fake broke");
   *seconds = (double)clock_of.calls * (clock_of.call + clock_of.noise[i % 8]) + clock_of.cold;
