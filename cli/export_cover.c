@@ -282,9 +282,7 @@ typedef struct compilation {
 static wlm_status compile(void *user, int64_t i) {
   wlmi_exported_source *image = ((compilation *)user)->images[i];
   const wlmi_program *p = &image->program;
-  if (image->is_ptx)
-    return wlmi_nvrtc_ptx(p->source, p->variant, image->limits.arch, (char **)&image->data, &image->size);
-  return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, &image->data, &image->size, NULL);
+  return wlmi_nvrtc_compile(p->source, p->variant, image->limits.arch, image->is_ptx, &image->data, &image->size, NULL);
 }
 
 static wlm_status report(void *user, int64_t done) {

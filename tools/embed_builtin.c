@@ -44,12 +44,11 @@ static void lower_version(char *ptx) {
 
 static wlm_status compile(wlmi_exported_source *source) {
   const wlmi_program *program = &source->program;
-  char *ptx;
   if (source->limits.target == WLMI_TARGET_HOST) return WLM_OK;
   source->is_ptx = 1;
-  WLM_CHECK(wlmi_nvrtc_ptx(program->source, program->variant, source->limits.arch, &ptx, &source->size));
-  lower_version(ptx);
-  source->data = ptx;
+  WLM_CHECK(wlmi_nvrtc_compile(program->source, program->variant, source->limits.arch, 1, &source->data, &source->size,
+                               NULL));
+  lower_version(source->data);
   return WLM_OK;
 }
 

@@ -38,17 +38,10 @@ const char *wlmi_nvrtc_flags(void) { return ""; }
 
 int wlmi_nvrtc_arch(int arch) { return wlmi_exported_arch(&wlmi_exported_tables, arch); }
 
-wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, int is_ptx, void **image, size_t *size,
                               wlmi_text *log) {
-  (void)source;
-  (void)name;
-  (void)arch;
-  (void)log;
-  *cubin = NULL;
+  (void)source, (void)name, (void)arch, (void)is_ptx, (void)log;
+  *image = NULL;
   *size = 0;
   return no_compiler();
-}
-
-wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
-  return wlmi_nvrtc_compile(source, name, arch, (void **)ptx, size, NULL);
 }

@@ -7,11 +7,9 @@
 
 /* A GPU that is newer than NVRTC gets PTX, which the kernel cache stores like machine code. */
 wlm_status wlmi_cuda_compile(wlmi_device *device, const wlmi_program *program, void **image, size_t *size) {
-  const int arch = device->info.limits.arch;
+  const int arch = device->info.limits.arch, is_ptx = arch != ((const wlmi_cuda_device *)device)->arch;
   WLM_CHECK(wlmi_cuda_check_process(device));
-  if (arch == ((const wlmi_cuda_device *)device)->arch)
-    return wlmi_nvrtc_compile(program->source, program->variant, arch, image, size, NULL);
-  return wlmi_nvrtc_ptx(program->source, program->variant, arch, (char **)image, size);
+  return wlmi_nvrtc_compile(program->source, program->variant, arch, is_ptx, image, size, NULL);
 }
 
 /* Module from a cubin, or from PTX, which the driver compiles; its messages become the detail text. */

@@ -155,19 +155,11 @@ done:
   return status;
 }
 
-wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, int is_ptx, void **image, size_t *size,
                               wlmi_text *log) {
   wlmi_nvrtc_code code;
-  const wlm_status status = wlmi_nvrtc_both(source, name, arch, &code, NULL, log);
-  *cubin = code.bytes;
-  *size = code.size;
-  return status;
-}
-
-wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size) {
-  wlmi_nvrtc_code code;
-  const wlm_status status = wlmi_nvrtc_both(source, name, arch, NULL, &code, NULL);
-  *ptx = code.bytes;
+  const wlm_status status = wlmi_nvrtc_both(source, name, arch, is_ptx ? NULL : &code, is_ptx ? &code : NULL, log);
+  *image = code.bytes;
   *size = code.size;
   return status;
 }

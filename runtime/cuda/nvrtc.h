@@ -14,19 +14,16 @@ wlm_status wlmi_nvrtc_identify(char hex[WLMI_HASH_HEX]);
 /* The flags that every compilation has besides the architecture. */
 const char *wlmi_nvrtc_flags(void);
 
-/* `name` stands for the text in messages, where no #line says otherwise. `arch` is 90 for sm_90. The binary is the
+/* Compiles to machine code, or with is_ptx to PTX for the virtual architecture: text ended by NUL, which *size counts.
+ * `name` stands for the text in messages, where no #line says otherwise. `arch` is 90 for sm_90. The image is the
  * caller's (wlmi_free). Any thread, several at once.
  * log unless NULL, gets the compiler's messages and, for each kernel, registers, shared memory and spills
  * WLM_ERR_COMPILE with the messages as detail text; WLM_ERR_NO_COMPILER, also where this NVRTC does not know the
  * architecture. */
-wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, void **cubin, size_t *size,
+wlm_status wlmi_nvrtc_compile(const char *source, const char *name, int arch, int is_ptx, void **image, size_t *size,
                               wlmi_text *log);
 
-/* The same to PTX for a virtual architecture, text ended by NUL, which *size counts. */
-wlm_status wlmi_nvrtc_ptx(const char *source, const char *name, int arch, char **ptx, size_t *size);
-
-/* Machine code for an architecture, and the PTX for its virtual architecture that NVRTC makes on the way there. cubin
- * or ptx may be NULL; `log` is as above. */
+/* The same to machine code and to the PTX that NVRTC makes on the way there. cubin or ptx may be NULL. */
 typedef struct wlmi_nvrtc_code {
   void *bytes;
   size_t size;

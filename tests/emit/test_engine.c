@@ -358,6 +358,7 @@ TEST(test_nvrtc_errors_name_the_template) {
   size_t size;
   snprintf(kernel, sizeof kernel, planted, "WLM_KERNEL(k, 32)");
   WLM_FREED char *source = emit(family, kernel, &emit_cuda, NULL);
-  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, &image, &size, NULL), "mine/kernel.cu.in(9)");
+  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(source, "emitted", 90, 0, &image, &size, NULL),
+               "mine/kernel.cu.in(9)");
   assert_contains(wlm_error_detail(), "planted_mistake");
 }

@@ -54,7 +54,7 @@ static int check(const char *variant, const wlmi_spec *spec, const wlmi_limits *
   size_t size;
   HOLD(wlmi_program, program, wlmi_generator_emit(emit_generator, variant, spec, limits, &program));
   assert_true(program.is_batched == spec->is_batched);
-  wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, &cubin, &size, &log);
+  wlm_status status = wlmi_nvrtc_compile(program.source, variant, limits->arch, 0, &cubin, &size, &log);
   if (status != WLM_OK) fail_msg("%s: %s", variant, wlm_error_detail());
   const long registers = largest(log.data, "Used ");
   const long spilled = largest(log.data, "bytes stack frame, ") + largest(log.data, "bytes spill stores, ");

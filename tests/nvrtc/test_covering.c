@@ -179,8 +179,9 @@ static const char table[] = WLM_SOURCE_DIR "/tests/nvrtc/registers.tsv";
 
 /* "V12.4.131", from the comment at the top of its PTX: nvrtcVersion leaves out the last number. */
 static void nvrtc_build(char *build, size_t size) {
-  WLM_FREED char *ptx = NULL;
-  GET(size_t, ptx_size, wlmi_nvrtc_ptx("extern \"C\" __global__ void nothing() {}", "nothing", 90, &ptx, &ptx_size));
+  WLM_FREED void *ptx = NULL;
+  GET(size_t, ptx_size,
+      wlmi_nvrtc_compile("extern \"C\" __global__ void nothing() {}", "nothing", 90, 1, &ptx, &ptx_size, NULL));
   const char *at = strstr(ptx, ", V");
   assert_non_null(at);
   snprintf(build, size, "%.*s", (int)strcspn(at + 2, "\n\r "), at + 2);
@@ -222,7 +223,7 @@ static double seconds_of(const covering_entry *entry) {
   for (int i = 0; i < 5; i++) {
     size_t size;
     const clock_t begin = clock();
-    WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", emit_cuda.arch, &cubin, &size, NULL));
+    WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", emit_cuda.arch, 0, &cubin, &size, NULL));
     least = fmin(least, (double)(clock() - begin) / CLOCKS_PER_SEC);
   }
   return least;

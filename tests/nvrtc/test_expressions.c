@@ -17,7 +17,7 @@ TEST(every_function) {
     WLM_FREED void *cubin = NULL;
     size_t size;
     HELD(wlmi_text) log = {0};
-    if (wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log) != WLM_OK)
+    if (wlmi_nvrtc_compile(program.source, program.variant, architectures[i], 0, &cubin, &size, &log) != WLM_OK)
       fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
   }
 }
@@ -27,7 +27,7 @@ TEST(errors_have_their_position) {
   size_t size;
   test_needs_nvrtc();
   FREED char *broken = expressions_broken(emit_generator, variant, &emit_cuda);
-  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, &cubin, &size, NULL), "op:activation(1)");
+  assert_fails(WLM_ERR_COMPILE, wlmi_nvrtc_compile(broken, variant, 90, 0, &cubin, &size, NULL), "op:activation(1)");
 }
 
 GROUP(emit_begin, emit_end)

@@ -42,7 +42,7 @@ TEST(compiles_for_each_architecture) {
     HELD(wlmi_text) log = {0};
     char target[32];
     emit(architectures[i], &program);
-    wlm_status status = wlmi_nvrtc_compile(program.source, program.variant, architectures[i], &cubin, &size, &log);
+    wlm_status status = wlmi_nvrtc_compile(program.source, program.variant, architectures[i], 0, &cubin, &size, &log);
     if (status != WLM_OK) fail_msg("sm_%d: %s", architectures[i], wlm_error_detail());
     assert_true(size > 64);
     assert_memory_equal(cubin, "\177ELF", 4);
@@ -57,7 +57,7 @@ TEST(an_unknown_architecture_is_an_error) {
   void *cubin = &cubin;
   size_t size;
   test_needs_nvrtc();
-  assert_int_equal(wlmi_nvrtc_compile("", "empty", 11, &cubin, &size, NULL), WLM_ERR_NO_COMPILER);
+  assert_int_equal(wlmi_nvrtc_compile("", "empty", 11, 0, &cubin, &size, NULL), WLM_ERR_NO_COMPILER);
   assert_null(cubin);
   assert_non_null(strstr(wlm_error_detail(), "sm_11"));
 }
@@ -65,7 +65,8 @@ TEST(an_unknown_architecture_is_an_error) {
 /* NVRTC compiles PTX for the newest architecture that it lists and the GPU can run. */
 TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   HELD(wlmi_program) program;
-  char *ptx, target[32];
+  void *ptx;
+  char target[32];
   test_needs_nvrtc();
   const int newest = wlmi_nvrtc_arch(1000);
   assert_in_range(newest, 90, 999);
@@ -73,7 +74,7 @@ TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
   assert_int_equal(wlmi_nvrtc_arch(91), 90);
   assert_int_equal(wlmi_nvrtc_arch(11), 11);
   emit(newest, &program);
-  GET(size_t, size, wlmi_nvrtc_ptx(program.source, program.variant, newest, &ptx, &size));
+  GET(size_t, size, wlmi_nvrtc_compile(program.source, program.variant, newest, 1, &ptx, &size, NULL));
   assert_int_equal(strlen(ptx) + 1, size);
   snprintf(target, sizeof target, "\n.target sm_%d\n", newest);
   assert_non_null(strstr(ptx, target));
@@ -84,14 +85,14 @@ TEST(newer_gpu_gets_ptx_of_the_newest_architecture) {
 TEST(machine_code_and_its_ptx) {
   wlmi_nvrtc_code both[2], alone;
   HELD(wlmi_program) program;
-  char *ptx;
+  void *ptx;
   test_needs_nvrtc();
   emit(90, &program);
   assert_int_equal(wlmi_nvrtc_both(program.source, program.variant, 90, &both[0], &both[1], NULL), WLM_OK);
-  GET(size_t, size, wlmi_nvrtc_ptx(program.source, program.variant, 90, &ptx, &size));
+  GET(size_t, size, wlmi_nvrtc_compile(program.source, program.variant, 90, 1, &ptx, &size, NULL));
   assert_int_equal(both[1].size, size);
   assert_string_equal(both[1].bytes, ptx);
-  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, &alone.bytes, &alone.size, NULL), WLM_OK);
+  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, 0, &alone.bytes, &alone.size, NULL), WLM_OK);
   assert_int_equal(both[0].size, alone.size);
   assert_memory_equal(both[0].bytes, alone.bytes, alone.size);
   wlmi_free(both[0].bytes), wlmi_free(both[1].bytes), wlmi_free(alone.bytes), wlmi_free(ptx);
@@ -113,7 +114,7 @@ TEST(error_names_the_templates_line) {
   char *call = strstr(line, place);
   assert_non_null(call);
   memcpy(call, "wlm_bogus", strlen("wlm_begin"));
-  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, &cubin, &size, NULL), WLM_ERR_COMPILE);
+  assert_int_equal(wlmi_nvrtc_compile(program.source, program.variant, 90, 0, &cubin, &size, NULL), WLM_ERR_COMPILE);
   assert_null(cubin);
   assert_non_null(strstr(wlm_error_detail(), "row_crc/kernel.cu.in("));
   assert_non_null(strstr(wlm_error_detail(), "wlm_bogus"));
@@ -144,14 +145,14 @@ static int check_families(wlmi_generator *generator, const wlm_problem *problem)
   for (int64_t i = 0; i < list->count; i++) {
     const char *name = list->candidates[i].variant;
     const size_t length = strcspn(name, "/");
-    char *ptx;
+    void *ptx;
     size_t size;
     if (!strncmp(name, family, length) && !family[length]) continue;
     HOLD(wlmi_program, program, wlmi_generator_emit(generator, name, &spec, limits, &program));
     const wlmi_pass *first = wlmi_program_first_execute(&program);
     if (first == program.passes) snprintf(family, sizeof family, "%.*s", (int)length, name);
     if (first == program.passes && first->dependent) {
-      assert_int_equal(wlmi_nvrtc_ptx(program.source, name, limits->arch, &ptx, &size), WLM_OK);
+      assert_int_equal(wlmi_nvrtc_compile(program.source, name, limits->arch, 1, &ptx, &size, NULL), WLM_OK);
       waits_before_it_loads(ptx, first->kernel, name);
       wlmi_free(ptx);
       checked++;
@@ -187,7 +188,7 @@ static void *compile_again(void *user) {
   for (int i = 0; i < 3; i++) {
     WLM_FREED void *cubin = NULL;
     size_t size;
-    if (wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, NULL) != WLM_OK) return NULL;
+    if (wlmi_nvrtc_compile(program->source, program->variant, 90, 0, &cubin, &size, NULL) != WLM_OK) return NULL;
   }
   return user;
 }
@@ -234,7 +235,7 @@ TEST(built_in_kernels_exist) {
 static void compile_helper(const wlmi_program *program) {
   HELD(wlmi_text) log = {0};
   size_t size;
-  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, 90, &cubin, &size, &log));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, 90, 0, &cubin, &size, &log));
   for (const char *at = log.data; (at = strstr(at, " bytes stack frame")); at++) assert_memory_equal(at - 2, " 0", 2);
 }
 

@@ -16,7 +16,7 @@ static const int architectures[] = {80, 90, 100};
 static void compile(const wlmi_program *program, int arch) {
   HELD(wlmi_text) log = {0};
   size_t size;
-  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, arch, &cubin, &size, &log));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, program->variant, arch, 0, &cubin, &size, &log));
   assert_int_equal(count_of(log.data, " 0 bytes spill stores, 0 bytes spill loads"), program->pass_count);
 }
 

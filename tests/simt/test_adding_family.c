@@ -30,7 +30,7 @@ static void check_compiles(const wlmi_program *program) {
   int major, minor;
   size_t size;
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) return; /* tests/nvrtc reports that NVRTC is missing */
-  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, "emitted", 90, &cubin, &size, NULL));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program->source, "emitted", 90, 0, &cubin, &size, NULL));
 }
 
 TEST(test_the_example_works) {

@@ -87,7 +87,7 @@ TEST(nvrtc_compiles_it) {
   if (wlmi_nvrtc_version(&major, &minor) != WLM_OK) skip(); /* tests/nvrtc reports that NVRTC is missing */
   HOLD(wlmi_program, program,
        wlmi_generator_emit(generator, "starts/prepares=right", &spec, &device->info.limits, &program));
-  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", 90, &cubin, &size, NULL));
+  WLM_FREED GET(void *, cubin, wlmi_nvrtc_compile(program.source, "emitted", 90, 0, &cubin, &size, NULL));
 }
 
 static int check_past(const void *user) {
