@@ -142,7 +142,7 @@ static wlm_status keep_pass(wlmi_export *e, wlmi_pass pass, uint16_t *index) {
 
 /* Takes the program's source. */
 static wlm_status keep_image(wlmi_export *e, const wlmi_export_target *t, wlmi_program *program, int64_t *index) {
-  const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
+  const wlmi_hash source = wlmi_hash_text(program->source);
   const wlmi_hash key = wlmi_archived_key(source, t->is_ptx ? WLMI_CODE_PTX : WLMI_CODE_MACHINE, t->limits.arch, "");
   for (*index = 0; *index < e->image_count; ++*index)
     if (wlmi_hash_equal(e->images[*index].key, key)) return WLM_OK;

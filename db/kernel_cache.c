@@ -98,7 +98,7 @@ static int gave_up(wlmi_kernel_cache *cache, wlm_status status) {
 
 /* Of a key and its blob, because a damaged index leads to the row of another key. */
 static void hash_row(const char *key, const void *blob, size_t size, char hex[WLMI_HASH_HEX]) {
-  const wlmi_hash parts[] = {wlmi_hash_bytes(key, strlen(key)), wlmi_hash_bytes(blob, size)};
+  const wlmi_hash parts[] = {wlmi_hash_text(key), wlmi_hash_bytes(blob, size)};
   wlmi_hash_to_hex(wlmi_hash_bytes(parts, sizeof parts), hex);
 }
 

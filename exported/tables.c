@@ -1,8 +1,6 @@
 #include "exported/tables.h"
 
 #include <stdio.h>
-#include <string.h>
-
 const wlmi_exported_target *wlmi_exported_target_of(const wlmi_exported *tables, const wlmi_limits *limits) {
   for (int64_t i = 0; i < tables->target_count; i++) {
     const wlmi_exported_target *t = &tables->targets[i];
@@ -73,7 +71,7 @@ wlmi_hash wlmi_exported_builtin_id(const wlmi_spec *spec) {
   char key[WLMI_SPEC_KEY];
   straight.problem.transpose = 0;
   wlmi_spec_key(&straight, key);
-  return wlmi_hash_bytes(key, strlen(key));
+  return wlmi_hash_text(key);
 }
 
 const wlmi_exported_kernel *wlmi_exported_builtin(const wlmi_exported *tables, const wlmi_limits *limits,

@@ -25,7 +25,7 @@ static wlmi_hash version;
 
 /* Adds a file, and its name, to what was hashed before. */
 static void hash_file(wlmi_hash *hash, const char *name, const char *text, size_t size) {
-  const wlmi_hash parts[] = {*hash, wlmi_hash_bytes(name, strlen(name)), wlmi_hash_bytes(text, size)};
+  const wlmi_hash parts[] = {*hash, wlmi_hash_text(name), wlmi_hash_bytes(text, size)};
   *hash = wlmi_hash_bytes(parts, sizeof parts);
 }
 

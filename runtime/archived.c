@@ -9,12 +9,10 @@
 
 enum { OLDEST_PTX = 80 };
 
-static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
-
 wlmi_hash wlmi_archived_key(wlmi_hash what, wlmi_code code, int arch, const char *flags) {
   char target[32];
   snprintf(target, sizeof target, "%s_%d", code == WLMI_CODE_PTX ? "compute" : "sm", arch);
-  const wlmi_hash parts[] = {what, hash_text(target), hash_text(flags)};
+  const wlmi_hash parts[] = {what, wlmi_hash_text(target), wlmi_hash_text(flags)};
   return wlmi_hash_bytes(parts, sizeof parts);
 }
 

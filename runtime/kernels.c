@@ -17,7 +17,7 @@ static void kernel_key(const wlm_context *context, const wlmi_program *program, 
   const char *parts[] = {program->source, info->kind, info->arch, info->compiler, info->compiler_file};
   enum { PARTS = sizeof parts / sizeof *parts };
   wlmi_hash pieces[PARTS]; /* a hash for each part, so that different lists of parts never give equal keys */
-  for (int i = 0; i < PARTS; i++) pieces[i] = wlmi_hash_bytes(parts[i], strlen(parts[i]));
+  for (int i = 0; i < PARTS; i++) pieces[i] = wlmi_hash_text(parts[i]);
   wlmi_hash_to_hex(wlmi_hash_bytes(pieces, sizeof pieces), hex);
 }
 
@@ -45,7 +45,7 @@ static wlm_status get_image(wlm_context *context, const wlmi_program *program, c
   wlm_status status = WLM_ERR_NOT_FOUND;
   *origin = first;
   if (*origin == WLMI_ORIGIN_ARCHIVE) {
-    const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source));
+    const wlmi_hash source = wlmi_hash_text(program->source);
     status = wlmi_archives_get_source(&context->archives, &context->device->info, source, image, size);
     if (status != WLM_OK) *origin = WLMI_ORIGIN_CACHE;
   }

@@ -1,10 +1,6 @@
 #include "runtime/purpose.h"
 
-#include <string.h>
-
 #include "core/problem/spec_key.h"
-
-static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
 
 void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spec, const wlmi_limits *limits,
                    wlmi_hash purposes[WLMI_COLUMNS_KINDS]) {
@@ -14,7 +10,7 @@ void wlmi_purposes(const char *variant, wlmi_helper helper, const wlmi_spec *spe
   rest.problem.heads = heads > 1 ? 2 : 1;
   rest.problem.policy.deterministic = 0; /* it says which variants are valid, and is not in their text */
   const wlmi_hash parts[] = {wlmi_generator_version(),
-                             hash_text(variant),
+                             wlmi_hash_text(variant),
                              wlmi_spec_id(&rest),
                              {(uint64_t)wlmi_generator_arch(limits->arch), limits->any_width != 0},
                              {0, helper}};
@@ -45,7 +41,7 @@ static wlm_status hash_for(const emission *e, int64_t n, int64_t heads, int any_
   *hash = (wlmi_hash){0, 0};
   const wlm_status status = wlmi_generator_emit_program(
       e->generator, e->variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT, e->variant, &spec, &limits, &program);
-  if (status == WLM_OK) *hash = hash_text(program.source);
+  if (status == WLM_OK) *hash = wlmi_hash_text(program.source);
   wlmi_program_release(&program);
   if (status == WLM_ERR_OUT_OF_MEMORY) return status;
   wlmi_clear_error();

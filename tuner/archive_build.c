@@ -185,7 +185,7 @@ static wlm_status add_purpose(build *b, wlmi_hash purpose) {
 /* Takes the program's source. A source that is there already, for example for another width, is compiled once. */
 static wlm_status add_program(build *b, wlmi_program *program) {
   const wlmi_device_info *info = &device_of(b)->info;
-  const wlmi_hash source = wlmi_hash_bytes(program->source, strlen(program->source)), key = key_of(b, source);
+  const wlmi_hash source = wlmi_hash_text(program->source), key = key_of(b, source);
   for (int64_t i = b->begun; i < b->count; i++)
     if (wlmi_hash_equal(b->jobs[i].key, key)) return WLM_OK;
   WLM_CHECK(wlmi_grow((void **)&b->jobs, b->count, &b->capacity, sizeof *b->jobs, "kernels to compile"));
@@ -296,7 +296,7 @@ static wlm_status emit(const build *b, const wanted *w, wlmi_program *program, w
   const wlmi_limits *limits = &device_of(b)->info.limits;
   const wlmi_helper helper = w->variant ? WLMI_HELPER_NONE : WLMI_HELPER_GRADIENT;
   const wlm_status status = wlmi_generator_emit_program(generator, helper, w->variant, w->spec, limits, program);
-  if (status == WLM_OK) *text = wlmi_hash_bytes(program->source, strlen(program->source));
+  if (status == WLM_OK) *text = wlmi_hash_text(program->source);
   return status;
 }
 

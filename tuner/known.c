@@ -20,7 +20,7 @@ struct wlmi_known {
   int64_t count;
 };
 
-static wlmi_hash hash_text(const char *text) { return wlmi_hash_bytes(text ? text : "", text ? strlen(text) : 0); }
+static wlmi_hash hash_text(const char *text) { return wlmi_hash_text(text ? text : ""); }
 
 static wlmi_hash place_of(wlmi_hash matrix, const char *problem, int64_t n) {
   const wlmi_hash parts[3] = {matrix, hash_text(problem), {(uint64_t)n, 0}};

@@ -10,6 +10,8 @@ static wlmi_hash from_xxh(XXH128_hash_t h) { return (wlmi_hash){h.high64, h.low6
 
 wlmi_hash wlmi_hash_bytes(const void *data, size_t size) { return from_xxh(XXH3_128bits(data, size)); }
 
+wlmi_hash wlmi_hash_text(const char *text) { return wlmi_hash_bytes(text, strlen(text)); }
+
 void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLMI_HASH_HEX]) {
   const uint64_t parts[2] = {hash.high, hash.low};
   for (int i = 0; i < 32; i++) hex[i] = digits[parts[i / 16] >> (60 - i % 16 * 4) & 15];

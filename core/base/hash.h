@@ -14,6 +14,7 @@ static inline int wlmi_hash_equal(wlmi_hash a, wlmi_hash b) { return a.high == b
 enum { WLMI_HASH_HEX = 33 }; /* 32 digits and the NUL */
 
 wlmi_hash wlmi_hash_bytes(const void *data, size_t size);
+wlmi_hash wlmi_hash_text(const char *text); /* without its NUL */
 void wlmi_hash_to_hex(wlmi_hash hash, char hex[WLMI_HASH_HEX]);
 int wlmi_hash_from_hex(const char *hex, wlmi_hash *hash); /* 1 when `hex` is exactly 32 hexadecimal digits */
 

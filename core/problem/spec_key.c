@@ -122,7 +122,7 @@ typedef struct problem_id {
       deterministic, rowptr_type, colind_type, value_type, has_values, score, dropout, base, orders;
 } problem_id;
 
-static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_bytes(text, strlen(text)) : (wlmi_hash){0, 0}; }
+static wlmi_hash hash_text(const char *text) { return text ? wlmi_hash_text(text) : (wlmi_hash){0, 0}; }
 
 wlmi_hash wlmi_problem_id(const wlm_problem *p, const wlm_csr *csr) {
   const problem_id id = {

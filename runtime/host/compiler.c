@@ -39,7 +39,7 @@ static double limit(void) {
  */
 static _Atomic uint64_t too_slow;
 
-static uint64_t compiler_hash(void) { return wlmi_hash_bytes(compiler(), strlen(compiler())).low; }
+static uint64_t compiler_hash(void) { return wlmi_hash_text(compiler()).low; }
 
 static wlm_status not_again(void) {
   return wlmi_fail(WLM_ERR_NO_COMPILER,
@@ -95,8 +95,7 @@ static uint32_t cpu_features(void) {
   char line[8192];
   uint32_t features = 0;
   while (file && !features && fgets(line, sizeof line, file))
-    if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8))
-      features = (uint32_t)wlmi_hash_bytes(line, strlen(line)).low;
+    if (!strncmp(line, "flags", 5) || !strncmp(line, "Features", 8)) features = (uint32_t)wlmi_hash_text(line).low;
   if (file) fclose(file);
   return features;
 }

@@ -103,7 +103,7 @@ static void has_gradient(wlm_context *context, const char *key, int64_t n) {
   CHECK(wlmi_context_has(context, &(wlmi_wanted){.spec = &spec, .helper = WLMI_HELPER_GRADIENT}));
   CHECK(wlmi_generator_emit_program(context->generator, WLMI_HELPER_GRADIENT, NULL, &spec, &limits, &program) ==
         WLM_OK);
-  const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
+  const wlmi_hash source = wlmi_hash_text(program.source);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, &image, &size) == WLM_OK);
 }
 
@@ -214,7 +214,7 @@ static char *code_of_mean(wlm_context *context, size_t *size) {
   wlmi_cell_centre_of(&stats, 1, &stats);
   CHECK(wlmi_context_select(context, NULL, &stats, WLMI_USE_ONE_CALL, &spec, &d) == WLM_OK);
   CHECK(wlmi_generator_emit_variant(context->generator, &d.entries[0].variant, &spec, &limits, &program) == WLM_OK);
-  const wlmi_hash source = wlmi_hash_bytes(program.source, strlen(program.source));
+  const wlmi_hash source = wlmi_hash_text(program.source);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, source, (void **)&code, size) == WLM_OK);
   return code;
 }

@@ -172,7 +172,7 @@ static void join_group(maker *m, variant *v) {
 }
 
 static variant *variant_of(maker *m, const char *name) {
-  size_t slot = wlmi_hash_bytes(name, strlen(name)).low % SLOTS;
+  size_t slot = wlmi_hash_text(name).low % SLOTS;
   for (; m->slots[slot]; slot = (slot + 1) % SLOTS)
     if (!strcmp(m->slots[slot]->name, name)) return m->slots[slot];
   if (m->variant_count == MAX_VARIANTS || strlen(name) >= WLMI_VARIANT_NAME) abort();

@@ -65,7 +65,7 @@ static const char *write_archive(const char *name, wlmi_code code, int arch, con
     CHECK(wlmi_spec_from_key(list[i].key, list[i].n, &spec) == WLM_OK);
     CHECK(wlmi_variant_parse(wlmi_generator_families(generator), list[i].variant, &variant) == WLM_OK);
     CHECK(wlmi_generator_emit_variant(generator, &variant, &spec, limits, &program) == WLM_OK);
-    const wlmi_hash text = wlmi_hash_bytes(program.source, strlen(program.source));
+    const wlmi_hash text = wlmi_hash_text(program.source);
     CHECK(wlmi_purposes_of(generator, &variant, &spec, limits, text, purposes, &purpose_count) == WLM_OK);
     kernels[written++] = (wlmi_archived_kernel){wlmi_archived_key(text, code, arch, flags), image, strlen(image) + 1};
     for (int k = 0; k < purpose_count; k++) {
@@ -237,7 +237,7 @@ static char *image_of(wlm_context *context, const char *variant) {
   size_t size;
   CHECK(wlmi_spec_from_key(key_of_sums, 64, &spec) == WLM_OK);
   CHECK(wlmi_generator_emit(context->generator, variant, &spec, &context->device->info.limits, &program) == WLM_OK);
-  const wlmi_hash hash = wlmi_hash_bytes(program.source, strlen(program.source));
+  const wlmi_hash hash = wlmi_hash_text(program.source);
   CHECK(wlmi_archives_get_source(&context->archives, &context->device->info, hash, (void **)&image, &size) == WLM_OK);
   return image;
 }
