@@ -81,7 +81,7 @@ def _mapped(layer: Any, part: Tensor, weight: Tensor) -> Tensor:
     if layer.num_blocks is None:
         return part @ weight
     blocks = part.view(-1, weight.size(0), weight.size(1))
-    return torch.einsum("abc,bcd->abd", blocks, weight).reshape(-1, layer.out_channels)
+    return torch.einsum("pni,nio->pno", blocks, weight).reshape(-1, layer.out_channels)
 
 
 def _nodes_of(layer: Any, x: Any) -> tuple[Any, Any] | None:
