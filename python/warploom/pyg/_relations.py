@@ -1,10 +1,10 @@
 """RGCNConv and FastRGCNConv: all relations by two products, where PyG has one for each relation.
 
 A pair is a target and a relation by which edges reach it. The first product reduces what the edges
-of each pair bring; its rows are the pairs, those of one relation side by side. Then the rows of each
-relation are multiplied by its weights. The second product adds up the pairs of each target. So no
-edge is chosen by a mask, for which a GPU has to wait, and nothing is made of targets that a relation
-does not reach.
+of each pair bring; its rows are the pairs, those of one relation side by side. Then the rows of
+each relation are multiplied by its weights. The second product adds up the pairs of each target. So
+no edge is chosen by a mask, for which a GPU has to wait, and nothing is made of targets that a
+relation does not reach.
 """
 
 from __future__ import annotations
