@@ -1,8 +1,8 @@
 """What PyG's layers make of an edge_index in each step: computed once and found again.
 
 These are the norms of gcn_norm and of ChebConv, and edge lists with or without self loops. As the
-same tensor at each step, such a list is sorted once (`_sorted`). Layers whose
-message is left to PyG make them as PyG does.
+same tensor at each step, such a list is sorted once (`_sorted`). Layers whose message is left to
+PyG make them as PyG does.
 """
 
 from __future__ import annotations

@@ -63,16 +63,19 @@ def _pairs(
     if edge_type.numel() == 0 or rows == 0 or cols == 0:
         raise Refused("empty graph or features")
     arguments = layer.num_relations, rows, cols, by_relation
-    make = partial(_pairs_of, edge_index, edge_type, *arguments)
-    memory = None if edge_type.is_inference() else memory_of_layer(edge_index)
-    key = (_pairs_of, *arguments)
-    if memory is None or memory.get(key, edge_type) is None:
+    find = partial(_pairs_of, edge_index, edge_type, *arguments)
+
+    def make() -> tuple[Tensor, Tensor, Tensor]:
         if step_of_thread.made is not None or is_capturing(edge_index):
             raise Refused("relations that a captured step cannot count")
         if edge_index.get_device() >= _later.FIRST_DEVICE:
-            _later.need("relations", edge_index, make)
-        if memory is None:
-            return make()
+            _later.need("relations", edge_index, find)
+        return find()
+
+    memory = None if edge_type.is_inference() else memory_of_layer(edge_index)
+    if memory is None:
+        return make()
+    key = (_pairs_of, *arguments)
     return remembered(memory, key, edge_index, edge_type, make)  # type: ignore[no-any-return]
 
 
