@@ -59,9 +59,10 @@ static wlm_status convert_by_host(wlmi_device *device, wlm_bsr bsr, const wlm_cs
                           {"to_rowptr", &bsr.to_rowptr, to->rows + 1, offset, 1, NULL},
                           {"to_colind", &bsr.to_colind, to->nnz, index, 1, NULL},
                           {"to_values", &bsr.to_values, to->nnz, value, 1, NULL}};
-  const wlm_status status = wlmi_mirror_open(device, bsr.stream, arrays, 6);
+  const int count = sizeof arrays / sizeof *arrays;
+  const wlm_status status = wlmi_mirror_open(device, bsr.stream, arrays, count);
   if (status == WLM_OK) wlmi_bsr_to_csr(&bsr);
-  return wlmi_mirror_close(device, bsr.stream, arrays, 6, status);
+  return wlmi_mirror_close(device, bsr.stream, arrays, count, status);
 }
 
 static wlm_status enqueue(const wlmi_device *device, void *const kernels[WLMI_MAX_PASSES], const wlm_bsr *bsr,

@@ -37,9 +37,10 @@ static wlm_status convert_by_host(wlmi_device *device, wlm_coo coo) {
                           {"rowptr", &coo.rowptr, coo.rows + 1, offset, 1, NULL},
                           {"colind", &coo.colind, coo.nnz, wlmi_index_size(coo.colind_type), 1, NULL},
                           {"perm", &coo.perm, coo.nnz, offset, 1, NULL}};
-  const wlm_status status = wlmi_mirror_open(device, coo.stream, arrays, 5);
+  const int count = sizeof arrays / sizeof *arrays;
+  const wlm_status status = wlmi_mirror_open(device, coo.stream, arrays, count);
   if (status == WLM_OK) wlmi_coo_to_csr(&coo);
-  return wlmi_mirror_close(device, coo.stream, arrays, 5, status);
+  return wlmi_mirror_close(device, coo.stream, arrays, count, status);
 }
 
 wlm_status wlm_csr_from_coo(wlm_context *context, const wlm_coo *given) {

@@ -65,9 +65,10 @@ static wlm_status build_on_host(wlmi_device *device, wlm_csr a, void *rowptr, vo
                           {"rowptr of the transpose", &rowptr, a.cols + 1, offset, 1, NULL},
                           {"colind of the transpose", &colind, a.nnz, index, 1, NULL},
                           {"order of the transpose", &order, a.nnz, offset, 1, NULL}};
-  wlm_status status = wlmi_mirror_open(device, stream, arrays, 5);
+  const int count = sizeof arrays / sizeof *arrays;
+  wlm_status status = wlmi_mirror_open(device, stream, arrays, count);
   if (status == WLM_OK) status = wlmi_transpose_pattern(&a, rowptr, colind, order);
-  return wlmi_mirror_close(device, stream, arrays, 5, status);
+  return wlmi_mirror_close(device, stream, arrays, count, status);
 }
 
 wlm_status wlmi_transpose_build(wlmi_device *device, void *const *kernels, const wlmi_transpose_layout *layout,

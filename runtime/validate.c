@@ -24,9 +24,10 @@ wlm_status wlmi_validate_by_host(wlmi_device *device, const wlm_csr *given, void
   wlm_csr csr = *given;
   wlmi_mirror arrays[] = {{"rowptr", &csr.rowptr, csr.rows + 1, wlmi_index_size(csr.rowptr_type), 0, NULL},
                           {"colind", &csr.colind, csr.nnz, wlmi_index_size(csr.colind_type), 0, NULL}};
-  const wlm_status status = wlmi_mirror_open(device, stream, arrays, 2);
+  const int count = sizeof arrays / sizeof *arrays;
+  const wlm_status status = wlmi_mirror_open(device, stream, arrays, count);
   if (status == WLM_OK) wlmi_csr_validate(&csr, fault);
-  return wlmi_mirror_close(device, stream, arrays, 2, status);
+  return wlmi_mirror_close(device, stream, arrays, count, status);
 }
 
 static wlm_status find_fault(wlm_context *context, const wlm_csr *csr, void *stream, struct wlm_row_fault *fault) {
